@@ -323,7 +323,7 @@ struct halter_event {
 
 /* ---- accounts --------------------------------------------------------------------------------- */
 
-#define HALTER_HISTOGRAM_BUCKETS 64
+#define HALTER_HISTOGRAM_BUCKETS 128
 
 struct halter_stats {
     size_t size;           /* set by HALTER_STATS_INIT */
