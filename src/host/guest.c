@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/internal.h"
+#include "wire/body.h"
 #include "wire/json.h"
 
 static void backoff_over(struct timer *timer, uint64_t now_ns)
