@@ -51,7 +51,8 @@ static void on_result(struct halter_guest *guest, const struct halter_result *re
 }
 
 /* Queues one call a language; the results come in the same order. */
-static int greet(struct app *app, struct halter_guest *guest, int count, char **languages)
+static int greet(struct app *app, struct halter_guest *guest, int count,
+                 const char *const *languages)
 {
     for (int i = 0; i < count; i++) {
         char *json = g_strdup_printf("\"%s\"", languages[i]);
@@ -66,7 +67,7 @@ static int greet(struct app *app, struct halter_guest *guest, int count, char **
 
 int main(int argc, char **argv)
 {
-    static char *fallback[] = {"en", "de", "fr"};
+    static const char *const fallback[] = {"en", "de", "fr"};
     struct app app = {.loop = g_main_loop_new(NULL, FALSE)};
     struct halter_guest *guest = NULL;
     struct halter_plugin_options options = HALTER_PLUGIN_INIT;
@@ -76,8 +77,8 @@ int main(int argc, char **argv)
     if (status == HALTER_OK)
         status = halter_plugin_create(app.host, &options, &guest);
     if (status == HALTER_OK)
-        status =
-            argc > 1 ? greet(&app, guest, argc - 1, argv + 1) : greet(&app, guest, 3, fallback);
+        status = argc > 1 ? greet(&app, guest, argc - 1, (const char *const *)argv + 1)
+                          : greet(&app, guest, 3, fallback);
     if (status == HALTER_OK) {
         guint source = g_unix_fd_add(halter_fd(app.host), G_IO_IN, on_readable, &app);
         g_main_loop_run(app.loop);

@@ -60,10 +60,9 @@ void record_release(struct record *record)
 }
 
 void input_start(struct input *input, const char *const *paths, unsigned npaths, uint64_t cap,
-                 bool document)
+                 enum input_form form)
 {
-    *input = (struct input){
-        .paths = paths, .npaths = npaths, .cap = cap, .document = document, .fd = -1};
+    *input = (struct input){.paths = paths, .npaths = npaths, .cap = cap, .form = form, .fd = -1};
 }
 
 void input_finish(struct input *input)
@@ -187,30 +186,38 @@ static void skip_excess(struct input *input)
     input->scanned = block->used;
 }
 
+/*
+ * Takes white space off both ends of JSON, a carriage return above all, and the byte order mark of
+ * a file, which RFC 8259 8.1 lets a reader ignore.
+ */
+static void trim(const char *bytes, bool first, size_t *start, size_t *end)
+{
+    if (first && *end - *start >= 3 && memcmp(bytes + *start, "\xef\xbb\xbf", 3) == 0)
+        *start += 3;
+    while (*start < *end && strchr(" \t\r\n", bytes[*start]) && bytes[*start])
+        ++*start;
+    while (*start < *end && strchr(" \t\r\n", bytes[*end - 1]) && bytes[*end - 1])
+        --*end;
+}
+
 /* Cuts [start, end) out as a record and goes on behind it. False when it is blank. */
 static bool cut(struct input *input, size_t end, size_t next, struct record *record)
 {
     struct block *block = input->block;
     size_t start = input->start;
-    const char *bytes = block->bytes;
     uint64_t line = input->line++, skipped = input->skipped;
     input->start = input->scanned = next;
     input->skipped = 0;
-    if (line == 1 && end - start >= 3 && memcmp(bytes + start, "\xef\xbb\xbf", 3) == 0)
-        start += 3; /* a byte order mark, which RFC 8259 8.1 lets a reader ignore */
-    if (end > start && bytes[end - 1] == '\r')
-        end--;
-    size_t first = start;
-    while (first < end && (bytes[first] == ' ' || bytes[first] == '\t' || bytes[first] == '\r' ||
-                           bytes[first] == '\n'))
-        first++;
-    if (first == end && skipped == 0)
-        return false;
+    if (input->form != INPUT_TEXT) {
+        trim(block->bytes, line == 1, &start, &end);
+        if (start == end && skipped == 0)
+            return false;
+    }
     uint64_t true_bytes = end - start + skipped;
     if (true_bytes > input->cap && end - start > SKIPPED_KEEP)
         end = start + SKIPPED_KEEP;
     *record = (struct record){.block = block,
-                              .text = bytes + start,
+                              .text = block->bytes + start,
                               .bytes = end - start,
                               .true_bytes = true_bytes,
                               .file = input->file,
@@ -224,7 +231,8 @@ static enum input_state next_in_block(struct input *input, struct record *record
 {
     for (struct block *block = input->block; block && input->scanned < block->used;) {
         char *from = block->bytes + input->scanned;
-        char *newline = input->document ? NULL : memchr(from, '\n', block->used - input->scanned);
+        char *newline =
+            input->form == INPUT_DOCUMENT ? NULL : memchr(from, '\n', block->used - input->scanned);
         if (!newline) {
             input->scanned = block->used;
             skip_excess(input);

@@ -23,6 +23,12 @@ struct record {
     uint64_t line;       /* from 1; of a document: 1 */
 };
 
+enum input_form {
+    INPUT_LINES,    /* JSON, one value a line; blank lines are no records */
+    INPUT_DOCUMENT, /* JSON, one value a file */
+    INPUT_TEXT,     /* any text, each line as it is, the blank ones too */
+};
+
 enum input_state {
     INPUT_RECORD, /* *record is filled */
     INPUT_WANT,   /* input_fill() has to read first */
@@ -34,10 +40,10 @@ struct input {
     const char *const *paths; /* "-" is standard input */
     unsigned npaths, file;    /* the one that is read */
     uint64_t cap;             /* the longest record taken, bytes */
-    bool document;            /* each file is one record */
-    int fd;                   /* -1 between files */
-    bool pollable;            /* a pipe, socket or terminal: read only when poll() says so */
-    bool at_eof;              /* of this file */
+    enum input_form form;
+    int fd;        /* -1 between files */
+    bool pollable; /* a pipe, socket or terminal: read only when poll() says so */
+    bool at_eof;   /* of this file */
     bool ended, stopped;
     uint64_t line;         /* of the next record */
     uint64_t skipped;      /* bytes dropped of a record above the cap */
@@ -48,11 +54,11 @@ struct input {
 };
 
 void input_start(struct input *input, const char *const *paths, unsigned npaths, uint64_t cap,
-                 bool document);
+                 enum input_form form);
 void input_finish(struct input *input);
 /* Whether every path can be read, before anything is begun; says which cannot. */
 bool input_check(const struct input *input);
-/* The next record that is not blank. */
+/* The next record. */
 enum input_state input_next(struct input *input, struct record *record);
 /* One read(). Only after INPUT_WANT, and, for a pollable descriptor, only when it is readable. */
 void input_fill(struct input *input);

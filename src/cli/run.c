@@ -215,7 +215,10 @@ static int make_host(struct run *run)
 static int set_up(struct run *run)
 {
     const struct run_config *config = &run->config;
-    input_start(&run->input, config->inputs, config->ninputs, config->cap_bytes, config->document);
+    enum input_form form = config->document ? INPUT_DOCUMENT
+                           : config->text   ? INPUT_TEXT
+                                            : INPUT_LINES;
+    input_start(&run->input, config->inputs, config->ninputs, config->cap_bytes, form);
     if (access(config->plugin, R_OK) < 0) {
         say("%s: %s", config->plugin, strerror(errno));
         return EXIT_NOT_LOADED;

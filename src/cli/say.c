@@ -118,28 +118,29 @@ void die_without_memory(void)
 
 #define WORD_MAX 32
 
-/* Levenshtein's distance, one row at a time; words longer than the row count as far away. */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits between two words: a letter more, less or other, or two that changed places. */
 static size_t edits(const char *a, const char *b)
 {
-    size_t row[WORD_MAX + 1], length = strlen(b);
-    if (length > WORD_MAX)
+    size_t far[WORD_MAX + 1][WORD_MAX + 1], rows = strlen(a), columns = strlen(b);
+    if (rows > WORD_MAX || columns > WORD_MAX)
         return SIZE_MAX;
-    for (size_t j = 0; j <= length; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
+    for (size_t i = 0; i <= rows; i++)
+        for (size_t j = 0; j <= columns; j++) {
+            if (i == 0 || j == 0) {
+                far[i][j] = i + j;
+                continue;
+            }
+            far[i][j] = least(least(far[i - 1][j], far[i][j - 1]) + 1,
+                              far[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                far[i][j] = least(far[i][j], far[i - 2][j - 2] + 1);
         }
-    }
-    return row[length];
+    return far[rows][columns];
 }
 
 const char *nearest_word(const char *word, const char *const *names)
