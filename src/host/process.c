@@ -60,6 +60,7 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     list_init(&process->link);
     list_init(&process->pool_link);
     list_init(&process->requests);
+    list_init(&process->sent);
     process->host = host;
     process->state = PROCESS_STARTING;
     process->profile = *profile;
@@ -286,12 +287,12 @@ static void deadline_fired(struct timer *timer, uint64_t now_ns)
     }
     /* An answer that lies in the socket came in time: it is read before anything expires. */
     uint64_t load_id = process->load_id;
-    struct call *call = process->call;
+    struct call *call = process_call(process);
     enum process_state state = process->state;
     for (int i = 0; i < READS_AT_DEADLINE; i++) {
         size_t before = process->reader.end - process->reader.start;
         process_readable(process);
-        if (process->state != state || process->load_id != load_id || process->call != call ||
+        if (process->state != state || process->load_id != load_id || process_call(process) != call ||
             process->paused_since_ns)
             return;
         if (process->reader.end - process->reader.start == before)
@@ -345,8 +346,9 @@ void process_resume(struct process *process, uint64_t now_ns)
 {
     if (!process->paused_since_ns)
         return;
-    if (process->call)
-        process->call->host_ns += now_ns - process->paused_since_ns;
+    struct call *call = process_call(process);
+    if (call)
+        call->host_ns += now_ns - process->paused_since_ns;
     process->paused_since_ns = 0;
     timer_arm(&process->host->timers, &process->deadline, now_ns + process->paused_left_ns);
 }
@@ -354,7 +356,8 @@ void process_resume(struct process *process, uint64_t now_ns)
 uint64_t process_settle(struct process *process, uint64_t now_ns)
 {
     struct halter_host *host = process->host;
-    uint64_t host_ns = process->call ? process->call->host_ns : 0;
+    struct call *call = process_call(process);
+    uint64_t host_ns = call ? call->host_ns : 0;
 
     if (process->paused_since_ns)
         host_ns += now_ns - process->paused_since_ns;
@@ -407,6 +410,18 @@ int process_load(struct process *process, struct halter_guest *guest, const stru
     return 0;
 }
 
+struct call *process_call(const struct process *process)
+{
+    return process->nsent ? list_entry(process->sent.next, struct call, link) : NULL;
+}
+
+static void start_call(struct process *process, struct call *call, uint64_t now_ns)
+{
+    call->started_ns = now_ns;
+    process->last_call = call->id;
+    start_clocks(process, now_ns, call->deadline_ms, call->wall_cap_ms, call->id);
+}
+
 int process_send_call(struct process *process, struct call *call, const char *json)
 {
     struct halter_guest *guest = process->guest;
@@ -415,7 +430,7 @@ int process_send_call(struct process *process, struct call *call, const char *js
     size_t locale_bytes = strlen(process->host->locale);
     struct wire_call body = {
         .now_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000,
-        .tick = ++guest->ticks,
+        .tick = call->tick ? call->tick : guest->ticks + 1,
         .generation = process->generation,
         .deadline_ms = call->deadline_ms,
         .locale = {process->host->locale, (uint32_t)locale_bytes},
@@ -427,14 +442,28 @@ int process_send_call(struct process *process, struct call *call, const char *js
                             {(void *)(uintptr_t)json, call->json_bytes}};
     struct wire_frame header = {.type = WIRE_CALL, .id = call->id};
 
-    call->sent_ns = monotonic_ns();
     int status = send_frame(process, &header, parts, 3);
     if (status)
         return status;
-    process->call = call;
-    process->last_call = call->id;
-    start_clocks(process, call->sent_ns, call->deadline_ms, call->wall_cap_ms, call->id);
+    if (!call->tick)
+        call->tick = ++guest->ticks;
+    list_append(&process->sent, &call->link);
+    process->sent_bytes += call->json_bytes;
+    if (process->nsent++ == 0)
+        start_call(process, call, monotonic_ns());
     return 0;
+}
+
+struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_t *host_ns)
+{
+    struct call *call = process_call(process);
+
+    *host_ns = process_settle(process, now_ns);
+    list_remove(&call->link);
+    process->sent_bytes -= call->json_bytes;
+    if (--process->nsent)
+        start_call(process, process_call(process), now_ns);
+    return call;
 }
 
 void process_writable(struct process *process)
@@ -543,7 +572,7 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
         log_line(process, frame);
         return;
     case WIRE_REQUEST:
-        if (process->load_id || process->call)
+        if (process->load_id || process->nsent)
             request_arrived(process, frame);
         else
             breach(process, "a reverse call outside a call");
@@ -562,7 +591,7 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
         breach(process, "a frame that a plugin's helper does not send");
         return;
     }
-    if (frame->type == WIRE_LOADED || !process->call || frame->id != process->call->id)
+    if (frame->type == WIRE_LOADED || !process->nsent || frame->id != process_call(process)->id)
         breach(process, "an answer to no call");
     else
         call_answered(process, frame);

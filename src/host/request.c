@@ -158,14 +158,9 @@ void request_arrived(struct process *process, const struct wire_frame *frame)
     list_append(&host->requests, &request->host_link);
     process_pause(process, monotonic_ns());
 
-    /* The arguments end at the body's end, where the next frame may begin. */
-    char *end = (char *)(uintptr_t)frame->body + frame->length;
-    char kept = *end;
-    *end = '\0';
     host_enter(host);
     provided->fn(guest, request, body.json.bytes, body.json.length, provided->data);
     host_leave(host);
-    *end = kept;
 }
 
 static void give_back(struct halter_request *request)
