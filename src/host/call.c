@@ -3,8 +3,10 @@
  * while calls are quick a few more lie ready in its socket, so that neither end waits for the other.
  * When a process dies the call it worked on fails, and those behind it are sent to the next process.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/internal.h"
 #include "wire/body.h"
@@ -34,6 +36,8 @@ static void give_back(struct halter_host *host, struct call *call)
     list_remove(&call->link);
     free(call->json);
     call->json = NULL;
+    while (call->nfds)
+        close(call->fds[--call->nfds]);
     call->link.next = (struct list *)host->free_calls;
     host->free_calls = call;
 }
@@ -148,8 +152,9 @@ void call_next(struct halter_guest *guest)
         if (!may_send(guest, call->json_bytes))
             return;
         list_remove(&call->link);
-        if (send(guest, call, call->json) != 0)
-            call_finish_later(guest, call, HALTER_ENOMEM);
+        int status = send(guest, call, call->json);
+        if (status)
+            call_finish_later(guest, call, status);
     }
 }
 
@@ -179,6 +184,17 @@ static int refuse_now(const struct halter_guest *guest)
     return guest->pending >= guest->queue_max ? HALTER_EQUEUE : 0;
 }
 
+static int duplicate(struct call *call, const int *fds, unsigned nfds)
+{
+    for (; call->nfds < nfds; call->nfds++) {
+        int fd = fcntl(fds[call->nfds], F_DUPFD_CLOEXEC, 3);
+        if (fd < 0)
+            return HALTER_ESYSTEM;
+        call->fds[call->nfds] = fd;
+    }
+    return 0;
+}
+
 int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
                 const struct halter_call_options *given, halter_result_fn callback, void *data,
                 uint64_t *number)
@@ -190,6 +206,8 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
         return HALTER_EINVAL;
     if (given)
         memcpy(&o, given, given->size);
+    if (o.nfds > HALTER_FDS_MAX || (o.nfds && !o.fds))
+        return HALTER_EINVAL;
     if (!json_bytes)
         json_bytes = strlen(json);
     if (json_bytes > guest->host->cap - 1024)
@@ -210,8 +228,9 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
     call->callback = callback;
     call->data = data;
     call->queued_ns = monotonic_ns();
-    bool now = list_empty(&guest->queue) && may_send(guest, json_bytes);
-    if (!now || guest->process->nsent) { /* it may have to be sent again */
+    status = duplicate(call, o.fds, o.nfds);
+    bool now = !status && list_empty(&guest->queue) && may_send(guest, json_bytes);
+    if (!status && (!now || guest->process->nsent)) { /* it may have to be sent again */
         call->json = malloc(json_bytes + 1);
         status = call->json ? 0 : HALTER_ENOMEM;
         if (call->json)

@@ -110,6 +110,8 @@ struct call {
     uint64_t queued_ns, host_ns;
     uint64_t started_ns; /* when its clock started: it is the first of those sent */
     int status; /* of a call in guest->finished: why it never ran */
+    unsigned nfds;
+    int fds[HALTER_FDS_MAX]; /* duplicates, owned */
 };
 
 struct source {

@@ -371,11 +371,13 @@ uint64_t process_settle(struct process *process, uint64_t now_ns)
 /* ---- to it ------------------------------------------------------------------------------------- */
 
 static int send_frame(struct process *process, const struct wire_frame *header,
-                      const struct iovec *parts, unsigned nparts)
+                      const struct iovec *parts, unsigned nparts, const int *fds)
 {
-    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, NULL);
+    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
     if (fault == WIRE_NO_MEMORY)
         return HALTER_ENOMEM;
+    if (fault == WIRE_SYSTEM)
+        return HALTER_ESYSTEM; /* nothing of it was sent */
     /* A peer that is gone is noticed by the reader, with whatever it still said. */
     if (wire_writer_pending(&process->writer))
         host_want_write(process->host, &process->socket, true);
@@ -400,7 +402,7 @@ int process_load(struct process *process, struct halter_guest *guest, const stru
     process->host->last_call_id += 2;
     process->load_id = process->host->last_call_id | 1;
     struct wire_frame header = {.type = WIRE_LOAD, .id = process->load_id};
-    int status = send_frame(process, &header, parts, 5);
+    int status = send_frame(process, &header, parts, 5, NULL);
     if (status)
         return status;
     start_clocks(process, monotonic_ns(), guest->load_deadline_ms,
@@ -440,9 +442,10 @@ int process_send_call(struct process *process, struct call *call, const char *js
     struct iovec parts[] = {{fixed, sizeof(fixed)},
                             {process->host->locale, locale_bytes},
                             {(void *)(uintptr_t)json, call->json_bytes}};
-    struct wire_frame header = {.type = WIRE_CALL, .id = call->id};
+    struct wire_frame header = {
+        .type = WIRE_CALL, .id = call->id, .nfds = (uint8_t)call->nfds};
 
-    int status = send_frame(process, &header, parts, 3);
+    int status = send_frame(process, &header, parts, 3, call->fds);
     if (status)
         return status;
     if (!call->tick)
