@@ -35,8 +35,10 @@ _Noreturn static void become_helper(const struct guest *guest, int socket, int e
     dup2(errors, 2);
     if (socket != 3)
         dup2(socket, 3);
-    close_range(4, ~0u, 0);
-    clearenv();
+    if (!options->leave_open)
+        close_range(4, ~0u, 0);
+    if (!options->leave_environment)
+        clearenv();
     if (options->time_zone)
         setenv("TZ", options->time_zone, 1);
     struct helper_start start = {

@@ -32,6 +32,8 @@ struct guest_options {
     uint32_t cap, max_fds, cpu_seconds;
     const struct engine_type *engine; /* NULL: helper_main */
     const char *time_zone;
+    bool leave_open;   /* do not close the test's descriptors, which the helper then has to */
+    bool leave_environment;
 };
 
 /* Forks the helper and waits for its hello. Fails the test when there is none in ten seconds. */
