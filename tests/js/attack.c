@@ -39,7 +39,8 @@ char attack_abstract_name[32];
 #define ATTACK(name) static long name(const int *fds, unsigned nfds)
 #define NO_FDS       (void)fds, (void)nfds
 
-/* ---- processes ---------------------------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------------------------------
+ */
 
 static long reap(long pid)
 {
@@ -65,7 +66,8 @@ ATTACK(clone_itself)
 ATTACK(clone_thread_in_new_user_space)
 {
     NO_FDS;
-    return syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWUSER,
+    return syscall(SYS_clone,
+                   CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWUSER,
                    NULL, NULL, NULL, NULL);
 }
 
@@ -98,7 +100,8 @@ ATTACK(execute_passed_file)
     return syscall(SYS_execveat, fds[0], "", NULL, NULL, AT_EMPTY_PATH);
 }
 
-/* ---- the parent --------------------------------------------------------------------------------- */
+/* ---- the parent ---------------------------------------------------------------------------------
+ */
 
 ATTACK(trace_parent)
 {
@@ -164,12 +167,13 @@ ATTACK(limit_parent)
     return syscall(SYS_prlimit64, parent, RLIMIT_NOFILE, NULL, &now);
 }
 
-/* ---- itself ------------------------------------------------------------------------------------- */
+/* ---- itself -------------------------------------------------------------------------------------
+ */
 
 ATTACK(raise_own_limit)
 {
     NO_FDS;
-    struct rlimit much = {1u << 20, 1u << 20};
+    struct rlimit much = {4096, 4096};
     return syscall(SYS_setrlimit, RLIMIT_NOFILE, &much);
 }
 
@@ -177,6 +181,12 @@ ATTACK(become_root)
 {
     NO_FDS;
     return syscall(SYS_setuid, 0);
+}
+
+ATTACK(change_root)
+{
+    NO_FDS;
+    return syscall(SYS_chroot, "/");
 }
 
 ATTACK(handle_trap_itself)
@@ -202,8 +212,8 @@ ATTACK(replace_filter)
 ATTACK(map_code)
 {
     NO_FDS;
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+    void *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return page == MAP_FAILED ? -1 : 0;
 }
 
@@ -229,7 +239,8 @@ ATTACK(fork_by_32_bit_gate)
     return reap(result < 0 ? -1 : result);
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------- */
+/* ---- the kernel ---------------------------------------------------------------------------------
+ */
 
 ATTACK(new_user_space)
 {
@@ -246,7 +257,8 @@ ATTACK(mount_something)
 ATTACK(load_bpf)
 {
     NO_FDS;
-    union bpf_attr attributes = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+    union bpf_attr attributes = {
+        .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
     return syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes)) < 0 ? -1 : 0;
 }
 
@@ -276,7 +288,8 @@ ATTACK(type_into_terminal)
     return syscall(SYS_ioctl, 2, TIOCSTI, &letter);
 }
 
-/* ---- the network -------------------------------------------------------------------------------- */
+/* ---- the network --------------------------------------------------------------------------------
+ */
 
 ATTACK(make_udp_socket)
 {
@@ -324,7 +337,8 @@ ATTACK(send_descriptor_back)
     return sendmsg(3, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------
+ */
 
 static long opened(long fd)
 {
@@ -391,7 +405,8 @@ ATTACK(open_only_the_path)
     return opened(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_PATH));
 }
 
-/* ---- what is left over from the parent ---------------------------------------------------------- */
+/* ---- what is left over from the parent ----------------------------------------------------------
+ */
 
 #define LEFT_OPEN 50
 
@@ -416,25 +431,64 @@ ATTACK(burn_time)
 }
 
 const struct attack attacks[] = {
-#define ONE(name) {#name, name}
-    ONE(fork_itself), ONE(clone_itself), ONE(clone_thread_in_new_user_space), ONE(clone3_itself),
-    ONE(execute), ONE(execute_from_memory), ONE(execute_passed_file), ONE(trace_parent),
-    ONE(write_parents_memory), ONE(read_parents_memory), ONE(signal_parent), ONE(signal_everyone),
-    ONE(signal_parents_thread), ONE(queue_signal_to_parent), ONE(open_pidfd_of_parent),
-    ONE(limit_parent), ONE(raise_own_limit), ONE(become_root), ONE(handle_trap_itself),
-    ONE(trap_while_blocked), ONE(replace_filter), ONE(map_code), ONE(make_data_code),
-    ONE(fork_by_x32_number), ONE(fork_by_32_bit_gate), ONE(new_user_space), ONE(mount_something),
-    ONE(load_bpf), ONE(make_io_uring), ONE(handle_page_faults), ONE(use_keys),
-    ONE(type_into_terminal), ONE(make_udp_socket), ONE(connect_by_tcp),
-    ONE(connect_to_abstract_socket), ONE(send_descriptor_back), ONE(open_by_path),
-    ONE(open_by_path_openat2), ONE(read_passed_file), ONE(list_passed_directory),
-    ONE(open_below_passed_directory), ONE(open_above_passed_directory),
-    ONE(reopen_passed_file_for_writing), ONE(stat_by_path), ONE(open_only_the_path),
-    ONE(use_descriptor_of_parent), ONE(read_environment_of_parent), ONE(burn_time),
+#define ONE(name)                                                                                  \
+    {                                                                                              \
+#        name, name                                                                                \
+    }
+    ONE(fork_itself),
+    ONE(clone_itself),
+    ONE(clone_thread_in_new_user_space),
+    ONE(clone3_itself),
+    ONE(execute),
+    ONE(execute_from_memory),
+    ONE(execute_passed_file),
+    ONE(trace_parent),
+    ONE(write_parents_memory),
+    ONE(read_parents_memory),
+    ONE(signal_parent),
+    ONE(signal_everyone),
+    ONE(signal_parents_thread),
+    ONE(queue_signal_to_parent),
+    ONE(open_pidfd_of_parent),
+    ONE(limit_parent),
+    ONE(raise_own_limit),
+    ONE(become_root),
+    ONE(change_root),
+    ONE(handle_trap_itself),
+    ONE(trap_while_blocked),
+    ONE(replace_filter),
+    ONE(map_code),
+    ONE(make_data_code),
+    ONE(fork_by_x32_number),
+    ONE(fork_by_32_bit_gate),
+    ONE(new_user_space),
+    ONE(mount_something),
+    ONE(load_bpf),
+    ONE(make_io_uring),
+    ONE(handle_page_faults),
+    ONE(use_keys),
+    ONE(type_into_terminal),
+    ONE(make_udp_socket),
+    ONE(connect_by_tcp),
+    ONE(connect_to_abstract_socket),
+    ONE(send_descriptor_back),
+    ONE(open_by_path),
+    ONE(open_by_path_openat2),
+    ONE(read_passed_file),
+    ONE(list_passed_directory),
+    ONE(open_below_passed_directory),
+    ONE(open_above_passed_directory),
+    ONE(reopen_passed_file_for_writing),
+    ONE(stat_by_path),
+    ONE(open_only_the_path),
+    ONE(use_descriptor_of_parent),
+    ONE(read_environment_of_parent),
+    ONE(burn_time),
 };
 const size_t attack_count = sizeof(attacks) / sizeof(attacks[0]);
 
-/* ---- the engine ---------------------------------------------------------------------------------- */
+/* ---- the engine
+ * ---------------------------------------------------------------------------------- */
 
 static const char *name_of_engine(void)
 {
@@ -482,7 +536,8 @@ static const struct engine_type engine_attack = {
     .call = call,
 };
 
-/* ---- running one -------------------------------------------------------------------------------- */
+/* ---- running one --------------------------------------------------------------------------------
+ */
 
 static struct attacked run(const char *name, const struct guest_options *options, const int *fds,
                            unsigned nfds)
@@ -511,6 +566,8 @@ static struct attacked run(const char *name, const struct guest_options *options
         attacked.signal = WTERMSIG(status);
         attacked.number = guest.status->syscall_number;
     }
+    if (with.leave_open && !guest.dead)
+        guest_kill(&guest); /* it holds our end of its socket, and so never sees it closed */
     guest_finish(&guest);
     return attacked;
 }

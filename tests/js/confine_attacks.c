@@ -36,6 +36,7 @@ static const struct {
     {"limit_parent", LIVES, EPERM},
     {"raise_own_limit", SYS_setrlimit, 0},
     {"become_root", SYS_setuid, 0},
+    {"change_root", SYS_chroot, 0},
     {"handle_trap_itself", SYS_rt_sigaction, 0},
     {"replace_filter", LIVES, EPERM},
     {"map_code", LIVES, EACCES},
@@ -63,10 +64,10 @@ static void each_attack_is_killed_or_denied(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         struct attacked got = attack(expected[i].name, NULL, NULL, 0);
-        bool as_expected = expected[i].killed_by == LIVES
-                               ? !got.died && got.value == -1 && got.error == expected[i].error
-                               : got.died && got.signal == SIGSYS &&
-                                     got.number == expected[i].killed_by;
+        bool as_expected =
+            expected[i].killed_by == LIVES
+                ? !got.died && got.value == -1 && got.error == expected[i].error
+                : got.died && got.signal == SIGSYS && got.number == expected[i].killed_by;
         if (!as_expected)
             fail_msg("%s: died %d signal %d number %d value %ld errno %d", expected[i].name,
                      got.died, got.signal, got.number, got.value, got.error);
