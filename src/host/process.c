@@ -548,6 +548,8 @@ static void log_line(struct process *process, const struct wire_frame *frame)
     }
     if (body.dropped)
         event_dropped(process->guest, body.dropped);
+    if (body.dropped && !body.text.length)
+        return; /* it only says how many */
     event_line(process, HALTER_EVENT_LOG, (enum halter_level)body.level, body.text.bytes,
                body.text.length);
 }
