@@ -230,7 +230,7 @@ static bool send_record(struct run *run, struct job *job, struct slot *slot)
 {
     const char *text = slot->record.text;
     size_t bytes = slot->record.bytes;
-    if (slot->record.true_bytes > bytes) {
+    if (slot->record.too_long) {
         fail_slot(slot, HALTER_ETOOBIG, NULL);
         return true;
     }
