@@ -60,7 +60,7 @@ echo_plugin() {
 }
 
 run_cases() {
-    local cases work number=0 bad=0 name
+    local cases number=0 bad=0 name
     cases=$(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p')
     # shellcheck disable=SC2086
     set -- $cases

@@ -37,7 +37,7 @@ case_every_status_and_reason_is_in_the_manual() {
 case_every_event_and_option_is_in_the_manual() {
     grep -oE 'HALTER_EVENT_[A-Z_]+' "$source/include/halter/halter.h" | sort -u > names
     sed -n '/^struct halter_options {/,/^};/p; /^struct halter_plugin_options {/,/^};/p' \
-        "$source/include/halter/halter.h" | sed 's,/\*.*,,' |
+        "$source/include/halter/halter.h" | sed -z 's,/\*[^*]*\*/,,g' |
         grep -oE '[a-z_]+;' | tr -d ';' | grep -vx size >> names
     while read -r name; do
         grep -qE "\*$name\*" "$man/halter.3.scd" || fail "halter(3) does not tell of $name"
