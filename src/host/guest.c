@@ -14,6 +14,8 @@
 #include "wire/body.h"
 #include "wire/json.h"
 
+#define GUEST_TIMERS 2 /* backoff and dropped_report */
+
 static void backoff_over(struct timer *timer, uint64_t now_ns)
 {
     struct halter_guest *guest = list_entry(timer, struct halter_guest, backoff);
@@ -188,11 +190,13 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
             return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
-    if (timers_reserve(&host->timers, host->timers.count + 8) < 0)
+    if (host_need_timers(host, GUEST_TIMERS) < 0)
         return HALTER_ENOMEM;
     struct halter_guest *guest = calloc(1, sizeof(*guest));
-    if (!guest)
+    if (!guest) {
+        host_drop_timers(host, GUEST_TIMERS);
         return HALTER_ENOMEM;
+    }
     guest->host = host;
     guest->state = HALTER_GUEST_LOADING;
     list_init(&guest->link);
@@ -225,6 +229,7 @@ fail:;
     free(guest->path);
     free(guest->name);
     free(guest);
+    host_drop_timers(host, GUEST_TIMERS);
     errno = saved;
     return status;
 }
@@ -452,6 +457,7 @@ void guest_free(struct halter_guest *guest)
     free(guest->path);
     free(guest->name);
     free(guest);
+    host_drop_timers(host, GUEST_TIMERS);
 }
 
 void halter_guest_destroy(struct halter_guest *guest)

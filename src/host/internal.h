@@ -91,6 +91,7 @@ struct process {
     uint64_t paused_since_ns;
     struct timer memory_look;   /* only where there is no cgroup */
 
+    bool mourned;               /* whoever it concerned has been told of its death */
     bool condemned;             /* to be killed by the next dispatch; SIGKILL is on its way */
     struct evidence evidence;   /* what is known of its death */
     char detail[160];
@@ -178,6 +179,8 @@ struct pool {
     unsigned starting;       /* processes in PROCESS_STARTING */
     struct list waiting;     /* guests */
     struct list incoming;    /* guests that wait for a second process */
+    unsigned failures;       /* processes in a row that died before they were anybody's */
+    struct timer pause;      /* no spares are made while it is armed */
 };
 
 struct halter_host {
@@ -185,6 +188,7 @@ struct halter_host {
     struct watch timer, wakeup;
     uint64_t timer_armed_ns; /* what the timerfd is set to, 0 for nothing */
     struct timers timers;
+    size_t timer_owners; /* timers that exist, armed or not: there is room for all of them */
     struct launcher launcher;
     char *locale;
     unsigned spares;
@@ -218,6 +222,9 @@ uint64_t monotonic_ns(void);
 int host_watch(struct halter_host *host, struct watch *watch, uint32_t events);
 void host_unwatch(struct halter_host *host, struct watch *watch); /* and closes it */
 int host_want_write(struct halter_host *host, struct watch *watch, bool wanted);
+/* Room for so many more timers: 0 or -1. host_drop_timers() when their owner is freed. */
+int host_need_timers(struct halter_host *host, size_t count);
+void host_drop_timers(struct halter_host *host, size_t count);
 void host_defer(struct halter_host *host); /* something waits for the next dispatch */
 static inline void host_enter(struct halter_host *host)
 {
@@ -273,6 +280,8 @@ void pool_acquire(struct halter_host *host, struct halter_guest *guest, bool inc
 void pool_forget(struct halter_guest *guest, bool incoming);
 void pool_offer(struct process *process);
 void pool_withdraw(struct process *process);
+/* One died before it was anybody's. A guest that waits for it is bereaved; else spares pause. */
+void pool_bereaved(struct process *process);
 void pool_refill(struct halter_host *host);
 void pools_finish(struct halter_host *host);
 

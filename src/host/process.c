@@ -25,6 +25,7 @@
 /* At a deadline: more than a socket's buffer can hold, so that no answer in it is missed. */
 #define READS_AT_DEADLINE 64
 #define MEMORY_LOOK_MS 20
+#define PROCESS_TIMERS 2 /* deadline and memory_look */
 
 static void deadline_fired(struct timer *timer, uint64_t now_ns);
 static void memory_fired(struct timer *timer, uint64_t now_ns);
@@ -49,11 +50,13 @@ static int make_descriptors(struct process *process)
 
 struct process *process_create(struct halter_host *host, const struct control_profile *profile)
 {
-    if (timers_reserve(&host->timers, host->timers.count + 8) < 0)
+    if (host_need_timers(host, PROCESS_TIMERS) < 0)
         return NULL;
     struct process *process = calloc(1, sizeof(*process));
-    if (!process)
+    if (!process) {
+        host_drop_timers(host, PROCESS_TIMERS);
         return NULL;
+    }
     list_init(&process->link);
     list_init(&process->pool_link);
     list_init(&process->requests);
@@ -109,6 +112,7 @@ void process_free(struct process *process)
         launcher_give_slot(host, process->slot);
     wire_reader_finish(&process->reader);
     wire_writer_finish(&process->writer);
+    host_drop_timers(host, PROCESS_TIMERS);
     free(process);
 }
 
@@ -173,8 +177,13 @@ void process_event(struct process *process, enum process_event event)
     }
     if (actions & PROCESS_OFFER)
         pool_offer(process);
-    if (actions & PROCESS_DECEASED)
-        guest_bereaved(process->guest, process);
+    if (actions & PROCESS_DECEASED) {
+        if (process->guest)
+            guest_bereaved(process->guest, process);
+        else if (!process->mourned)
+            pool_bereaved(process);
+        process->mourned = true;
+    }
     if (actions & PROCESS_FINAL)
         event_death(process);
 }

@@ -1,6 +1,7 @@
 /* Loading and reloading: what does not load, what hangs while it does, and that a reload loses
  * nothing. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
