@@ -85,6 +85,14 @@ void helper_log(struct helper *helper, enum wire_level level, const char *text, 
 uint32_t helper_cap(const struct helper *helper);
 uint64_t helper_now_ns(void); /* CLOCK_MONOTONIC */
 
+/* How many passed files a guest may have open, and what else may be: the engine's, those in flight.
+ */
+static inline unsigned helper_max_files(const struct helper_start *start)
+{
+    return start->profile.max_fds ? start->profile.max_fds : 64;
+}
+#define HELPER_OWN_FILES 64
+
 /*
  * The helper with this engine: helper_main() for those who bring an engine of their own. The
  * result is an exit status.

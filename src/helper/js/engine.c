@@ -101,7 +101,7 @@ static struct engine *create(struct helper *helper, const struct helper_start *s
         return NULL;
     engine->helper = helper;
     engine->generation = start->generation;
-    engine->max_files = start->profile.max_fds ? start->profile.max_fds : 64;
+    engine->max_files = helper_max_files(start);
     engine->started_ns = helper_now_ns();
     js_engine = engine;
     /*
