@@ -37,7 +37,7 @@ void report_position(struct run *run, char *out, size_t capacity)
         line = run_slot(run, run->head)->record.line;
     }
     if (file >= input->npaths)
-        snprintf(out, capacity, "the end of the input");
+        *out = '\0';
     else
         snprintf(out, capacity, "%s:%" PRIu64, input_name(input, file), line ? line : 1);
 }
