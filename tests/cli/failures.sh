@@ -157,13 +157,8 @@ JS
     "$HALTER" run -d 20s -e skip --dead-letter dead slow.js in > out 2> err &
     local pid=$!
     wait_for grep -q here err
-    # the helper is the one process below ours that uses the processor
-    local launcher helper
-    launcher=$(pgrep -P $pid)
-    helper=$(ps -o pid=,time= --ppid "$launcher" --sort=-cputime | awk 'NR == 1 { print $1 }')
     sleep 0.3
-    helper=$(ps -o pid=,cputimes=,pcpu= --ppid "$launcher" --sort=-pcpu | awk 'NR == 1 { print $1 }')
-    kill -SEGV "$helper"
+    kill -SEGV "$(busiest_helper $pid)"
     status=0
     wait $pid || status=$?
     expect_status 1

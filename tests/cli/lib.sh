@@ -51,6 +51,15 @@ wait_for() {
     done
 }
 
+# The helper, among those of a running command, that has used the processor most.
+busiest_helper() {
+    local launcher helper
+    launcher=$(pgrep -P "$1")
+    for helper in $(pgrep -P "$launcher"); do
+        awk -v pid="$helper" '{ print $14 + $15, pid }' "/proc/$helper/stat"
+    done | sort -rn | head -n 1 | cut -d' ' -f2
+}
+
 # A plugin called NAME.js from standard input; `echo_plugin` gives back what it gets.
 plugin() {
     cat > "$1.js"
