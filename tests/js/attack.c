@@ -39,8 +39,7 @@ char attack_abstract_name[32];
 #define ATTACK(name) static long name(const int *fds, unsigned nfds)
 #define NO_FDS       (void)fds, (void)nfds
 
-/* ---- processes ----------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------ */
 
 static long reap(long pid)
 {
@@ -100,8 +99,7 @@ ATTACK(execute_passed_file)
     return syscall(SYS_execveat, fds[0], "", NULL, NULL, AT_EMPTY_PATH);
 }
 
-/* ---- the parent ---------------------------------------------------------------------------------
- */
+/* ---- the parent ----------------------------------------------------------------------------- */
 
 ATTACK(trace_parent)
 {
@@ -167,8 +165,7 @@ ATTACK(limit_parent)
     return syscall(SYS_prlimit64, parent, RLIMIT_NOFILE, NULL, &now);
 }
 
-/* ---- itself -------------------------------------------------------------------------------------
- */
+/* ---- itself --------------------------------------------------------------------------------- */
 
 ATTACK(raise_own_limit)
 {
@@ -239,8 +236,7 @@ ATTACK(fork_by_32_bit_gate)
     return reap(result < 0 ? -1 : result);
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------
- */
+/* ---- the kernel ----------------------------------------------------------------------------- */
 
 ATTACK(new_user_space)
 {
@@ -288,8 +284,7 @@ ATTACK(type_into_terminal)
     return syscall(SYS_ioctl, 2, TIOCSTI, &letter);
 }
 
-/* ---- the network --------------------------------------------------------------------------------
- */
+/* ---- the network ---------------------------------------------------------------------------- */
 
 ATTACK(make_udp_socket)
 {
@@ -337,8 +332,7 @@ ATTACK(send_descriptor_back)
     return sendmsg(3, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
 }
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 static long opened(long fd)
 {
@@ -405,8 +399,7 @@ ATTACK(open_only_the_path)
     return opened(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_PATH));
 }
 
-/* ---- what is left over from the parent ----------------------------------------------------------
- */
+/* ---- what is left over from the parent ------------------------------------------------------ */
 
 #define LEFT_OPEN 50
 
@@ -536,8 +529,7 @@ static const struct engine_type engine_attack = {
     .call = call,
 };
 
-/* ---- running one --------------------------------------------------------------------------------
- */
+/* ---- running one ---------------------------------------------------------------------------- */
 
 static struct attacked run(const char *name, const struct guest_options *options, const int *fds,
                            unsigned nfds)
