@@ -267,6 +267,19 @@ case_exit_statuses_of_a_wrong_command_line() {
     expect_status 7
 }
 
+case_a_closed_output_is_an_error() {
+    echo_plugin
+    seq 1 10 > in
+    status=0
+    "$HALTER" run echo.js in >&- 2> err || status=$?
+    expect_status 6
+    expect_said '<stdout>: Bad file descriptor'
+    status=0
+    "$HALTER" run echo.js <&- > out 2> err || status=$?
+    expect_status 6
+    expect_said '<stdin>: Bad file descriptor'
+}
+
 case_a_full_disk_is_reported() {
     [ -c /dev/full ]
     echo_plugin
