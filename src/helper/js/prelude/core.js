@@ -43,7 +43,7 @@
             at = end + 1;
             const sign = indexOf(line, "@"), name = sign < 0 ? "" : slice(line, 0, sign);
             const where = sign < 0 ? line : slice(line, sign + 1);
-            if (startsWith(where, "halter:") || where === "")
+            if (startsWith(where, "halter:") || line === "" || line === "eval code@")
                 continue;
             const column = lastIndexOf(where, ":"), row = lastIndexOf(where, ":", column - 1);
             if (place.file === "" && row > 0) {
@@ -54,7 +54,8 @@
                     place.column = columnNumber;
                 }
             }
-            lines += (count++ ? "\n" : "") + "at " + (name ? name + " (" + where + ")" : where);
+            lines += (count++ ? "\n" : "") + "at " +
+                (name === "" ? where : where === "" ? name : name + " (" + where + ")");
         }
         return lines;
     }
@@ -93,28 +94,18 @@
 
     // A word or two for a value of any kind. Calls nothing of the plugin's but what inspecting may.
     function shortText(value) {
-        switch (typeof value) {
-        case "symbol":
-            return symbolText(value);
-        case "string":
-            return stringify(value);
-        case "bigint":
-            return Str(value) + "n";
-        case "function":
-        case "object":
-            if (value !== null) {
-                try {
-                    return lazy("inspect")(value, 1);
-                } catch {
-                    return "an object that cannot be inspected";
-                }
-            }
+        try {
+            return lazy("inspect")(value, 2);
+        } catch {
+            return "a value that cannot be inspected";
         }
-        return Str(value);
     }
 
-    function report(kind, thrown, path) {
+    // `column` is that of a syntax error: the engine does not say it.
+    function report(kind, thrown, path, column) {
         const error = describe(thrown);
+        if (column > 0 && error.line > 0 && error.column === 0)
+            error.column = column;
         native.fail(kind, error.name, error.message, error.stack, error.file, error.line, error.column,
             path === undefined ? "" : path);
     }
@@ -619,5 +610,5 @@
     }
 
     return { __proto__: null, run, loaded, grant, answered, over, due: timers.due, fire: timers.fire,
-        rejected, threw: (thrown) => report(LOAD, thrown), openHandles: (...handles) => handles };
+        rejected, threw: (thrown, column) => report(LOAD, thrown, undefined, column), openHandles: (...handles) => handles };
 });
