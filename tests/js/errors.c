@@ -264,8 +264,7 @@ static void too_much_memory_at_once_is_an_error_of_the_script(void **state)
 {
     (void)state;
     struct guest guest;
-    guest_load(&guest, NULL,
-               "transform = (raw) => raw ? 'ab'.repeat(2 ** 30) : 'alive'");
+    guest_load(&guest, NULL, "transform = (raw) => raw ? 'ab'.repeat(2 ** 30) : 'alive'");
     assert_non_null(strstr(guest_call(&guest, "1"), "SCRIPT RangeError: Out of memory"));
     assert_string_equal(guest_call(&guest, "0"), "\"alive\"");
     guest_finish(&guest);
