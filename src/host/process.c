@@ -640,7 +640,23 @@ static bool cut_frames(struct process *process)
     return false;
 }
 
-void process_readable(struct process *process)
+/* Is what has been read and not cut the beginning of the answer to what it works on? */
+static bool half_answered(const struct process *process)
+{
+    size_t held = process->reader.end - process->reader.start;
+    struct wire_frame frame;
+
+    if (held == 0 || process->socket.fd < 0)
+        return false;
+    if (held < WIRE_HEADER_BYTES)
+        return true; /* of a header there is no telling */
+    wire_header_decode(&frame, process->reader.buffer + process->reader.start);
+    if (process->load_id)
+        return frame.id == process->load_id;
+    return process->nsent && frame.id == process_call(process)->id;
+}
+
+static void read_some(struct process *process)
 {
     for (int i = 0; i < READS_AT_ONCE && process->socket.fd >= 0 && !process->condemned; i++) {
         int n = wire_reader_fill(&process->reader, process->socket.fd);
@@ -663,6 +679,13 @@ void process_readable(struct process *process)
         if ((size_t)n < 4096)
             return; /* it has most likely no more to say: the next look is epoll's */
     }
+}
+
+void process_readable(struct process *process)
+{
+    read_some(process);
+    if (process->asked)
+        launcher_answering(process->host, process, half_answered(process));
 }
 
 void process_errors_readable(struct process *process)
