@@ -41,7 +41,8 @@ static int make_descriptors(struct process *process)
     process->launcher_ends[1] = fcntl(pair[0], F_DUPFD_CLOEXEC, 3);
     if (process->launcher_ends[1] < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
         return -1;
-    if (pipe2(errors, O_CLOEXEC) < 0)
+    /* Not a pipe: its reader may have to wait for a writer that is in the middle of it. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, errors) < 0)
         return -1;
     process->errors.fd = errors[0];
     process->launcher_ends[2] = errors[1];
