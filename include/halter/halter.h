@@ -260,8 +260,8 @@ struct halter_call_options {
  * A passed descriptor gives what it was opened for and no more: a file for reading is read, a
  * directory is listed, nothing is opened below it and nothing is opened anew. It shares its offset
  * with yours: open one for the purpose.
- * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED, ESYSTEM (a
- * descriptor cannot be duplicated: errno).
+ * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EJSON (no UTF-8), EQUARANTINED, ELOAD (it does not load),
+ * ECLOSED, ESYSTEM (a descriptor cannot be duplicated: errno).
  */
 HALTER_API int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
                            const struct halter_call_options *options, halter_result_fn callback,
