@@ -71,8 +71,10 @@ struct process {
     struct watch socket, errors;
     int launcher_ends[3]; /* the descriptors that the launcher gets, until SPAWN is sent */
     bool asked;           /* SPAWN was sent */
+    bool answering;       /* as the launcher was told, see wire/control.h */
     struct wire_reader reader;
     struct wire_writer writer;
+    struct list cork_link; /* in host->corked: the writer waits for the end of the dispatch */
     struct line line;
     uint32_t layers; /* from its hello */
     uint64_t born_ns;
@@ -207,6 +209,7 @@ struct halter_host {
     bool dispatching;
     struct list events; /* deferred_event: they came about outside a dispatch */
     struct list requests; /* reverse calls that the application has not given back */
+    struct list corked; /* processes with frames that nothing is in a hurry for */
     struct list processes, guests;
     struct list buried; /* processes to be freed at the end of the dispatch */
     struct pool **pools;
@@ -254,6 +257,8 @@ void launcher_give_slot(struct halter_host *host, uint32_t slot);
 void launcher_arm(struct halter_host *host, struct process *process, uint64_t kill_at_ns,
                   uint64_t call_id);
 void launcher_disarm(struct halter_host *host, struct process *process);
+/* Tells the launcher whether part of an answer has been read whose rest is still to come. */
+void launcher_answering(struct halter_host *host, struct process *process, bool answering);
 
 /* process.c */
 struct process *process_create(struct halter_host *host, const struct control_profile *profile);
@@ -267,8 +272,11 @@ void process_run_condemned(struct process *process);
 void process_spawned(struct process *process, int pid, int pidfd, int error);
 void process_exited(struct process *process, const struct control_message *message);
 void process_readable(struct process *process);
-void process_writable(struct process *process);
+void process_writable(struct process *process); /* sends what waits, as far as it goes */
 void process_errors_readable(struct process *process);
+/* Sends a frame at once, as far as the socket takes it. 0, ENOMEM or ESYSTEM: nothing was sent. */
+int process_send(struct process *process, const struct wire_frame *header,
+                 const struct iovec *parts, unsigned nparts, const int *fds);
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source);
 /* Sends a call, behind those that are not answered yet. 0 or ENOMEM. */
 int process_send_call(struct process *process, struct call *call, const char *json);
