@@ -1,5 +1,6 @@
 /* The writer of JSON text. Long plain runs are copied whole; only what needs it is looked at. */
 #include "wire/json_write.h"
+#include "wire/scan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,21 +57,6 @@ void json_write(struct json_writer *writer, const char *text)
     json_write_raw(writer, text, strlen(text));
 }
 
-/* Bytes of the well-formed UTF-8 sequence at `s`, 0 when there is none (RFC 3629 section 4). */
-static unsigned sequence_length(const uint8_t *s, size_t left)
-{
-    unsigned length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (length == 0 || s[0] > 0xf4 || length > left)
-        return 0;
-    for (unsigned i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 static void write_escape(struct json_writer *writer, uint8_t c)
 {
     static const char letters[0x20] = {
@@ -87,23 +73,26 @@ static void write_escape(struct json_writer *writer, uint8_t c)
 
 void json_write_string(struct json_writer *writer, const char *text, size_t length)
 {
-    const uint8_t *s = (const uint8_t *)text;
-    size_t start = 0, at = 0;
+    const char *at = text, *start = text, *end = text + length, *next;
     json_write(writer, "\"");
-    while (at < length) {
-        unsigned n = sequence_length(s + at, length - at);
-        if (n > 0 && s[at] >= 0x20 && s[at] != '"' && s[at] != '\\') {
-            at += n;
+    while (at < end) {
+        if ((next = scan_plain(at, end)) > at) {
+            at = next;
             continue;
         }
-        json_write_raw(writer, text + start, at - start);
-        if (n == 0)
-            json_write(writer, "\xef\xbf\xbd");
+        bool ascii = (uint8_t)*at < 0x80;
+        if (!ascii && (next = utf8_step(at, end))) {
+            at = next;
+            continue;
+        }
+        json_write_raw(writer, start, (size_t)(at - start));
+        if (ascii)
+            write_escape(writer, (uint8_t)*at);
         else
-            write_escape(writer, s[at]);
+            json_write(writer, "\xef\xbf\xbd");
         start = ++at;
     }
-    json_write_raw(writer, text + start, at - start);
+    json_write_raw(writer, start, (size_t)(at - start));
     json_write(writer, "\"");
 }
 
