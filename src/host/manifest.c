@@ -13,6 +13,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+/* A manifest comes from strangers and is compared piece by piece: its lists are short. */
+#define MAX_ELEMENTS 256
+
 struct reading {
     const char *text;
     struct manifest *manifest;
@@ -224,6 +227,8 @@ static bool read_hosts(struct reading *reading, struct json_value value)
         return fail(reading, value.text, "expected a list of hosts%s", "");
     for (size_t at = 0; json_next(value, &at, NULL, &element);) {
         char *text = NULL;
+        if (network->npatterns == MAX_ELEMENTS)
+            return fail(reading, element.text, "more than 256 hosts%s", "");
         if (!take_text(reading, element, 1, 512, &text))
             return false;
         struct policy_pattern *pattern =
@@ -247,6 +252,8 @@ static bool read_addresses(struct reading *reading, struct json_value value)
     for (size_t at = 0; json_next(value, &at, NULL, &element);) {
         char text[WIRE_RANGE_TEXT];
         long length = element.type == JSON_STRING ? json_string(element, text, sizeof text) : -1;
+        if (network->nranges == MAX_ELEMENTS)
+            return fail(reading, element.text, "more than 256 ranges%s", "");
         struct wire_range *range = array_append(&network->ranges, &network->nranges, sizeof *range);
         if (!range)
             return fail_memory(reading);
@@ -322,6 +329,8 @@ static bool read_files(struct reading *reading, struct json_value value)
     if (value.type != JSON_ARRAY)
         return fail(reading, value.text, "expected a list of {path, mode, reason}%s", "");
     for (size_t at = 0; json_next(value, &at, NULL, &element);) {
+        if (manifest->ntrees == MAX_ELEMENTS)
+            return fail(reading, element.text, "more than 256 trees%s", "");
         reading->tree = array_append(&manifest->trees, &manifest->ntrees, sizeof *reading->tree);
         if (!reading->tree)
             return fail_memory(reading);
@@ -452,6 +461,8 @@ static bool read_scope(struct reading *reading, const char *name, struct json_va
                     "\"%s\" is no permission: network, state, files, log, or a capability of the "
                     "application such as \"ai.respond\"",
                     name);
+    if (manifest->nscopes == MAX_ELEMENTS)
+        return fail(reading, key.text, "more than 256 capabilities%s", "");
     struct manifest_scope *scope =
         array_append(&manifest->scopes, &manifest->nscopes, sizeof *scope);
     if (!scope || !(scope->name = strdup(name)))
