@@ -162,8 +162,9 @@ int main(int argc, char **argv)
         puts("halter-services " HALTER_VERSION_TEXT);
         return EXIT_SUCCESS;
     }
+    /* First of all: it closes every descriptor but the host's and the standard ones. */
+    uint32_t layers = confine_first();
     services.epoll = epoll_create1(EPOLL_CLOEXEC);
-    services.link.fd = -1;
     if (argc != 1 || services.epoll < 0 || !link_init(&services.link, services.epoll, HOST_FD)) {
         fprintf(stderr, "halter-services: is started by halter-launcher, with its host's socket as "
                         "descriptor 3\n");
@@ -171,7 +172,6 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     services.link.watch.ready = host_ready;
-    uint32_t layers = confine_first();
     link_hello(&services.link, layers, confine_landlock_abi());
     /* Threads may hang in the resolver or the disk: nothing is waited for at the end. */
     _exit(loop(&services));
