@@ -14,6 +14,8 @@
 #include "wire/body.h"
 #include "wire/json.h"
 
+#define GUEST_TIMERS 2 /* backoff and dropped_report */
+
 static void backoff_over(struct timer *timer, uint64_t now_ns)
 {
     struct halter_guest *guest = list_entry(timer, struct halter_guest, backoff);
@@ -188,11 +190,13 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
             return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
-    if (timers_reserve(&host->timers, host->timers.count + 8) < 0)
+    if (host_need_timers(host, GUEST_TIMERS) < 0)
         return HALTER_ENOMEM;
     struct halter_guest *guest = calloc(1, sizeof(*guest));
-    if (!guest)
+    if (!guest) {
+        host_drop_timers(host, GUEST_TIMERS);
         return HALTER_ENOMEM;
+    }
     guest->host = host;
     guest->state = HALTER_GUEST_LOADING;
     list_init(&guest->link);
@@ -225,6 +229,7 @@ fail:;
     free(guest->path);
     free(guest->name);
     free(guest);
+    host_drop_timers(host, GUEST_TIMERS);
     errno = saved;
     return status;
 }
@@ -356,8 +361,16 @@ void guest_bereaved(struct halter_guest *guest, struct process *process)
         return; /* it was released before: the guest has gone on */
     guest->process = NULL;
     guest->stats.deaths[death.reason]++;
-    struct call *call = process->call;
-    process->call = NULL;
+    uint64_t host_ns;
+    struct call *call = NULL;
+    if (process->nsent) {
+        call = process_call(process);
+        host_ns = process->paused_since_ns ? monotonic_ns() - process->paused_since_ns : 0;
+        call->host_ns += host_ns;
+        list_remove(&call->link);
+        process->nsent--;
+        calls_take_back(guest, process);
+    }
     bool was_ready_to_switch = guest->switch_ready;
     restart(guest, &death);
     if (call)
@@ -452,6 +465,7 @@ void guest_free(struct halter_guest *guest)
     free(guest->path);
     free(guest->name);
     free(guest);
+    host_drop_timers(host, GUEST_TIMERS);
 }
 
 void halter_guest_destroy(struct halter_guest *guest)
@@ -470,13 +484,10 @@ void halter_guest_destroy(struct halter_guest *guest)
         process_kill(incoming, HALTER_DEATH_KILLED, NULL);
     }
     guest->reloading = guest->switch_ready = false;
-    struct call *call = guest->process ? guest->process->call : NULL;
     if (guest->process) {
         guest->process->retired = true;
-        guest->process->call = NULL;
+        calls_take_back(guest, guest->process);
     }
-    if (call)
-        call_finish_later(guest, call, HALTER_ECLOSED);
     guest_event(guest, GUEST_EVENT_CLOSE, 0);
     requests_disown(guest);
     events_forget(host, guest);

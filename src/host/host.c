@@ -16,6 +16,7 @@
 #include "host/internal.h"
 
 #define EVENTS_AT_ONCE 64
+#define LAUNCHER_TIMERS 1
 
 uint64_t monotonic_ns(void)
 {
@@ -51,6 +52,19 @@ int host_want_write(struct halter_host *host, struct watch *watch, bool wanted)
         return -1;
     watch->events = events;
     return 0;
+}
+
+int host_need_timers(struct halter_host *host, size_t count)
+{
+    if (timers_reserve(&host->timers, host->timer_owners + count) < 0)
+        return -1;
+    host->timer_owners += count;
+    return 0;
+}
+
+void host_drop_timers(struct halter_host *host, size_t count)
+{
+    host->timer_owners -= count;
 }
 
 void halter_wakeup(struct halter_host *host)
@@ -134,6 +148,9 @@ int halter_create(const struct halter_options *options, struct halter_host **out
         add_watch(host, &host->timer, WATCH_TIMER,
                   timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) < 0 ||
         add_watch(host, &host->wakeup, WATCH_WAKEUP, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        goto fail;
+    status = HALTER_ENOMEM;
+    if (host_need_timers(host, LAUNCHER_TIMERS) < 0)
         goto fail;
     status = launcher_start(host);
     if (status)

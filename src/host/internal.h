@@ -81,7 +81,9 @@ struct process {
     bool incoming;              /* it is the guest's next one, for a reload */
     bool retired;               /* a reload has replaced it: its end is no event */
     uint64_t load_id;           /* the LOAD it works on, or 0 */
-    struct call *call;          /* the call it works on, or NULL */
+    struct list sent;           /* the calls it was sent and has not answered; it works on the first */
+    unsigned nsent;
+    size_t sent_bytes;
     uint64_t last_call;         /* the number of the call it worked on last, or works on */
     struct list requests;       /* reverse calls not answered yet */
     uint64_t last_request_id;
@@ -91,21 +93,25 @@ struct process {
     uint64_t paused_since_ns;
     struct timer memory_look;   /* only where there is no cgroup */
 
+    bool mourned;               /* whoever it concerned has been told of its death */
     bool condemned;             /* to be killed by the next dispatch; SIGKILL is on its way */
     struct evidence evidence;   /* what is known of its death */
     char detail[160];
 };
 
 struct call {
-    struct list link; /* in guest->queue, or guest->finished */
-    uint64_t id;
-    char *json; /* a copy, freed when sent */
+    struct list link; /* in guest->queue, process->sent or guest->finished */
+    uint64_t id, tick;
+    char *json; /* a copy; NULL when it went to an idle process at once and is never sent again */
     size_t json_bytes;
     uint32_t deadline_ms, wall_cap_ms;
-    halter_result_fn callback;
+    halter_result_fn callback; /* NULL: canceled after it was sent, its answer is dropped */
     void *data;
-    uint64_t queued_ns, sent_ns, host_ns;
+    uint64_t queued_ns, host_ns;
+    uint64_t started_ns; /* when its clock started: it is the first of those sent */
     int status; /* of a call in guest->finished: why it never ran */
+    unsigned nfds;
+    int fds[HALTER_FDS_MAX]; /* duplicates, owned */
 };
 
 struct source {
@@ -148,6 +154,7 @@ struct halter_guest {
     struct timer dropped_report;
     int last_failure;         /* status for calls refused in QUARANTINED or FAILED */
     uint64_t ticks;
+    uint64_t usual_ns; /* what a call takes of late: a moving average of ran_ns */
 
     struct halter_stats stats;
     struct halter_script_error load_error; /* of the last load that failed, for the calls it fails */
@@ -178,6 +185,8 @@ struct pool {
     unsigned starting;       /* processes in PROCESS_STARTING */
     struct list waiting;     /* guests */
     struct list incoming;    /* guests that wait for a second process */
+    unsigned failures;       /* processes in a row that died before they were anybody's */
+    struct timer pause;      /* no spares are made while it is armed */
 };
 
 struct halter_host {
@@ -185,6 +194,7 @@ struct halter_host {
     struct watch timer, wakeup;
     uint64_t timer_armed_ns; /* what the timerfd is set to, 0 for nothing */
     struct timers timers;
+    size_t timer_owners; /* timers that exist, armed or not: there is room for all of them */
     struct launcher launcher;
     char *locale;
     unsigned spares;
@@ -218,6 +228,9 @@ uint64_t monotonic_ns(void);
 int host_watch(struct halter_host *host, struct watch *watch, uint32_t events);
 void host_unwatch(struct halter_host *host, struct watch *watch); /* and closes it */
 int host_want_write(struct halter_host *host, struct watch *watch, bool wanted);
+/* Room for so many more timers: 0 or -1. host_drop_timers() when their owner is freed. */
+int host_need_timers(struct halter_host *host, size_t count);
+void host_drop_timers(struct halter_host *host, size_t count);
 void host_defer(struct halter_host *host); /* something waits for the next dispatch */
 static inline void host_enter(struct halter_host *host)
 {
@@ -257,7 +270,12 @@ void process_readable(struct process *process);
 void process_writable(struct process *process);
 void process_errors_readable(struct process *process);
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source);
+/* Sends a call, behind those that are not answered yet. 0 or ENOMEM. */
 int process_send_call(struct process *process, struct call *call, const char *json);
+/* The call it works on, or NULL. */
+struct call *process_call(const struct process *process);
+/* The first call is over: takes it out, stops its clock and starts that of the next. */
+struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_t *host_ns);
 /* The clock stops while the host works on at least one reverse call. */
 void process_pause(struct process *process, uint64_t now_ns);
 void process_resume(struct process *process, uint64_t now_ns);
@@ -273,6 +291,8 @@ void pool_acquire(struct halter_host *host, struct halter_guest *guest, bool inc
 void pool_forget(struct halter_guest *guest, bool incoming);
 void pool_offer(struct process *process);
 void pool_withdraw(struct process *process);
+/* One died before it was anybody's. A guest that waits for it is bereaved; else spares pause. */
+void pool_bereaved(struct process *process);
 void pool_refill(struct halter_host *host);
 void pools_finish(struct halter_host *host);
 
@@ -289,7 +309,10 @@ void guest_switch(struct halter_guest *guest);
 void guest_free(struct halter_guest *guest);
 
 /* call.c */
+/* Sends what may be sent: one call, or a few ahead of the first while they are quick. */
 void call_next(struct halter_guest *guest);
+/* The calls that were sent behind the first go back to the front of the queue. */
+void calls_take_back(struct halter_guest *guest, struct process *process);
 void call_answered(struct process *process, const struct wire_frame *frame);
 void call_failed(struct halter_guest *guest, struct call *call, int status,
                  const struct halter_death *death);

@@ -100,8 +100,6 @@ int launcher_start(struct halter_host *host)
     launcher->ready = false;
     launcher->watch = (struct watch){.kind = WATCH_LAUNCHER, .fd = -1, .owner = host};
     launcher->pidfd = -1;
-    if (timers_reserve(&host->timers, host->timers.count + 1) < 0)
-        return HALTER_ENOMEM;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return HALTER_ESYSTEM;
     page = make_page(launcher);

@@ -9,6 +9,9 @@
 
 /* How many may be on their way for the spares' sake at one time: a call should not wait for them. */
 #define STARTING_AHEAD 2
+/* After a spare that died by itself, doubling. */
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 10000
 
 static bool same_profile(const struct control_profile *a, const struct control_profile *b)
 {
@@ -17,11 +20,20 @@ static bool same_profile(const struct control_profile *a, const struct control_p
            a->cpu_seconds == b->cpu_seconds && a->max_fds == b->max_fds;
 }
 
+/* The dispatch that runs this makes spares again. */
+static void pause_over(struct timer *timer, uint64_t now_ns)
+{
+    (void)timer;
+    (void)now_ns;
+}
+
 struct pool *pool_for(struct halter_host *host, const struct control_profile *profile)
 {
     for (unsigned i = 0; i < host->npools; i++)
         if (same_profile(&host->pools[i]->profile, profile))
             return host->pools[i];
+    if (host_need_timers(host, 1) < 0)
+        return NULL;
     struct pool **grown = realloc(host->pools, (host->npools + 1) * sizeof(*grown));
     if (!grown)
         return NULL;
@@ -30,6 +42,7 @@ struct pool *pool_for(struct halter_host *host, const struct control_profile *pr
     if (!pool)
         return NULL;
     pool->profile = *profile;
+    pool->pause.fire = pause_over;
     list_init(&pool->spares);
     list_init(&pool->waiting);
     list_init(&pool->incoming);
@@ -39,6 +52,8 @@ struct pool *pool_for(struct halter_host *host, const struct control_profile *pr
 
 void pools_finish(struct halter_host *host)
 {
+    for (unsigned i = 0; i < host->npools; i++)
+        timer_cancel(&host->timers, &host->pools[i]->pause);
     for (unsigned i = 0; i < host->npools; i++)
         free(host->pools[i]);
     free(host->pools);
@@ -91,6 +106,7 @@ void pool_offer(struct process *process)
 {
     struct pool *pool = pool_for(process->host, &process->profile);
 
+    pool->failures = 0;
     if (!list_empty(&pool->waiting)) {
         struct halter_guest *guest = list_entry(pool->waiting.next, struct halter_guest, wait_link);
         list_remove(&guest->wait_link);
@@ -112,6 +128,37 @@ void pool_withdraw(struct process *process)
     list_remove(&process->pool_link);
 }
 
+void pool_bereaved(struct process *process)
+{
+    struct halter_host *host = process->host;
+    struct pool *pool = pool_for(host, &process->profile);
+
+    if (process->retired)
+        return;
+    if (!list_empty(&pool->waiting)) {
+        struct halter_guest *guest = list_entry(pool->waiting.next, struct halter_guest, wait_link);
+        list_remove(&guest->wait_link);
+        process->guest = guest;
+        guest->process = process;
+        guest_bereaved(guest, process);
+        return;
+    }
+    if (!list_empty(&pool->incoming)) {
+        struct halter_guest *guest =
+            list_entry(pool->incoming.next, struct halter_guest, incoming_wait_link);
+        list_remove(&guest->incoming_wait_link);
+        process->guest = guest;
+        guest->incoming = process;
+        guest_bereaved(guest, process);
+        return;
+    }
+    uint64_t delay_ms = PAUSE_MIN_MS;
+    for (unsigned i = 0; i < pool->failures && delay_ms < PAUSE_MAX_MS; i++)
+        delay_ms *= 2;
+    pool->failures++;
+    timer_arm(&host->timers, &pool->pause, monotonic_ns() + delay_ms * NS_PER_MS);
+}
+
 /* A guest that waits and for which no process could even be made has lost one in the making. */
 static void disappoint(struct halter_host *host, struct pool *pool)
 {
@@ -129,7 +176,7 @@ static void disappoint(struct halter_host *host, struct pool *pool)
 static void refill(struct halter_host *host, struct pool *pool, bool tell)
 {
     unsigned waiting = length(&pool->waiting) + length(&pool->incoming);
-    unsigned ahead = pool->guests ? host->spares : 0;
+    unsigned ahead = pool->guests && !pool->pause.index ? host->spares : 0;
     unsigned spares = length(&pool->spares);
 
     while (pool->starting < waiting ||
