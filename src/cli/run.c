@@ -16,6 +16,9 @@
 #include "cli/say.h"
 #include "cli/verbs.h"
 
+#define MAX_RECORD_BYTES (1u << 30)
+#define ENVELOPE_BYTES   4096 /* what a frame holds beside the record */
+
 enum {
     RUN_DEADLINE,
     RUN_JOBS,
@@ -95,8 +98,12 @@ static bool take_option(struct run_config *config, int option, const char *value
     case RUN_MAX_RECORD:
         if (!option_bytes(name, value, &config->cap_bytes))
             return false;
-        if (config->cap_bytes <= 1u << 30)
+        if (config->cap_bytes <= MAX_RECORD_BYTES - ENVELOPE_BYTES)
             return true;
+        if (config->cap_bytes == MAX_RECORD_BYTES) {
+            config->cap_bytes -= ENVELOPE_BYTES;
+            return true;
+        }
         say("--max-record is at most 1G");
         return false;
     case RUN_MEMORY:
@@ -195,7 +202,7 @@ static bool take_over_signals(struct run *run)
 static int make_host(struct run *run)
 {
     struct halter_options options = HALTER_OPTIONS_INIT;
-    options.frame_cap_bytes = (uint32_t)run->config.cap_bytes;
+    options.frame_cap_bytes = (uint32_t)run->config.cap_bytes + ENVELOPE_BYTES;
     options.on_event = run_on_event;
     options.data = run;
     int status = halter_create(&options, &run->host);
@@ -310,7 +317,7 @@ static int run_main(const struct verb *verb, int argc, char **argv)
         say_live(NULL);
         char position[512];
         report_position(&run, position, sizeof position);
-        if (run.ending != ENDING_NONE && run.ending != ENDING_BROKEN)
+        if (run.ending != ENDING_NONE && run.ending != ENDING_BROKEN && position[0])
             say("ended before %s", position);
         report_end(&run);
     }

@@ -112,8 +112,10 @@ struct run {
     enum ending ending;
     int signal; /* that ends the run */
     int signals_fd;
-    uint64_t give_up_ns; /* when what is in flight is dropped */
-    bool load_failed;    /* a guest said so: exit status 3 rather than 5 */
+    uint64_t give_up_ns;     /* when what is in flight is dropped */
+    bool load_failed;        /* a guest said so: exit status 3 rather than 5 */
+    unsigned launchers_lost; /* since the last record was done */
+    uint64_t done_at_loss;   /* `head` at the last loss */
 
     struct tally tally;
     uint64_t started_ns, live_due_ns, message_second;
@@ -155,7 +157,7 @@ void report_failure(struct slot *slot, int status, const struct halter_result *r
 bool report_may_speak(struct run *run);
 void report_live(struct run *run, uint64_t now);
 void report_end(struct run *run);
-/* "FILE:LINE" of the first record that is not accounted for. */
+/* "FILE:LINE" of the first record that is not accounted for; "" when all are. */
 void report_position(struct run *run, char *out, size_t capacity);
 
 #endif

@@ -10,6 +10,8 @@
 #include "cli/run.h"
 #include "cli/say.h"
 
+#define LAUNCHERS_TRIED 5
+
 static struct halter_plugin_options plugin_options(struct run *run, struct job *job)
 {
     const struct run_config *config = &run->config;
@@ -141,6 +143,19 @@ static void quarantined(struct run *run, struct job *job, const struct halter_ev
     run_check_usable(run);
 }
 
+/* It is replaced by the library; one that never lives long enough to be of use is given up. */
+static void launcher_lost(struct run *run)
+{
+    run->launchers_lost = run->head == run->done_at_loss ? run->launchers_lost + 1 : 1;
+    run->done_at_loss = run->head;
+    if (run->launchers_lost < LAUNCHERS_TRIED) {
+        say("the launcher died and is being replaced");
+        return;
+    }
+    say("the launcher died %d times and nothing was done in between", LAUNCHERS_TRIED);
+    run_end(run, ENDING_HALTER);
+}
+
 void run_on_event(struct halter_host *host, const struct halter_event *event, void *data)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
@@ -188,7 +203,7 @@ void run_on_event(struct halter_host *host, const struct halter_event *event, vo
             say("%s: denied: host.%s: %s", run->config.plugin, event->name, event->text);
         break;
     case HALTER_EVENT_LAUNCHER_LOST:
-        say("the launcher died and is being replaced");
+        launcher_lost(run);
         break;
     default:
         break;

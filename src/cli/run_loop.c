@@ -58,6 +58,7 @@ static bool finished(struct run *run, uint64_t now)
     case ENDING_NONE:
         return run->input_ended && run->head == run->next;
     case ENDING_SIGNAL:
+    case ENDING_PLUGIN:
         return !window_moves(run);
     default:
         return true;

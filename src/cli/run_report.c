@@ -37,7 +37,7 @@ void report_position(struct run *run, char *out, size_t capacity)
         line = run_slot(run, run->head)->record.line;
     }
     if (file >= input->npaths)
-        snprintf(out, capacity, "the end of the input");
+        *out = '\0';
     else
         snprintf(out, capacity, "%s:%" PRIu64, input_name(input, file), line ? line : 1);
 }
@@ -136,7 +136,7 @@ static void write_letter(struct slot *slot, const char *message, const struct ha
         letter_error(out, result->error);
     if (result && result->death)
         letter_death(out, result->death);
-    if (record->true_bytes > record->bytes)
+    if (record->too_long)
         buffer_key_number(out, "record_bytes", record->true_bytes);
     buffer_key(out, "record");
     buffer_json(out, record->text, record->bytes);

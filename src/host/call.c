@@ -13,7 +13,7 @@
 #include "wire/json.h"
 
 /* What may lie ahead of a helper: less than a socket holds, and only of calls as quick as these. */
-#define AHEAD_CALLS    32
+#define AHEAD_CALLS    64
 #define AHEAD_BYTES    65536
 #define AHEAD_QUICK_NS 1000000ull
 

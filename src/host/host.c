@@ -134,6 +134,7 @@ int halter_create(const struct halter_options *options, struct halter_host **out
     list_init(&host->guests);
     list_init(&host->buried);
     list_init(&host->events);
+    list_init(&host->corked);
     list_init(&host->requests);
     timers_init(&host->timers);
     host->timer.fd = host->wakeup.fd = host->launcher.watch.fd = host->launcher.pidfd = -1;
@@ -277,6 +278,14 @@ static void run_deferred(struct halter_host *host)
         calls_run_finished(list_entry(guest, struct halter_guest, link));
 }
 
+static void uncork(struct halter_host *host)
+{
+    list_for_each(node, &host->corked) {
+        list_remove(node);
+        process_writable(list_entry(node, struct process, cork_link));
+    }
+}
+
 int halter_dispatch(struct halter_host *host, int timeout_ms)
 {
     if (!host || timeout_ms < -1)
@@ -288,6 +297,7 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     host->dispatching = true;
     if (host->deferred)
         run_deferred(host);
+    uncork(host);
 
     /* Timers armed since the last dispatch (by a call) are on the descriptor already. */
     set_clock(host, 0);
@@ -311,6 +321,7 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     pool_refill(host);
     if (host->deferred)
         run_deferred(host);
+    uncork(host);
     bury(host);
     host->dispatching = false;
     return (int)host->progress;

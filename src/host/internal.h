@@ -73,6 +73,7 @@ struct process {
     bool asked;           /* SPAWN was sent */
     struct wire_reader reader;
     struct wire_writer writer;
+    struct list cork_link; /* in host->corked: the writer waits for the end of the dispatch */
     struct line line;
     uint32_t layers; /* from its hello */
     uint64_t born_ns;
@@ -207,6 +208,7 @@ struct halter_host {
     bool dispatching;
     struct list events; /* deferred_event: they came about outside a dispatch */
     struct list requests; /* reverse calls that the application has not given back */
+    struct list corked; /* processes with frames that nothing is in a hurry for */
     struct list processes, guests;
     struct list buried; /* processes to be freed at the end of the dispatch */
     struct pool **pools;
@@ -267,8 +269,11 @@ void process_run_condemned(struct process *process);
 void process_spawned(struct process *process, int pid, int pidfd, int error);
 void process_exited(struct process *process, const struct control_message *message);
 void process_readable(struct process *process);
-void process_writable(struct process *process);
+void process_writable(struct process *process); /* sends what waits, as far as it goes */
 void process_errors_readable(struct process *process);
+/* Sends a frame at once, as far as the socket takes it. 0, ENOMEM or ESYSTEM: nothing was sent. */
+int process_send(struct process *process, const struct wire_frame *header,
+                 const struct iovec *parts, unsigned nparts, const int *fds);
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source);
 /* Sends a call, behind those that are not answered yet. 0 or ENOMEM. */
 int process_send_call(struct process *process, struct call *call, const char *json);

@@ -61,6 +61,7 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     list_init(&process->pool_link);
     list_init(&process->requests);
     list_init(&process->sent);
+    list_init(&process->cork_link);
     process->host = host;
     process->state = PROCESS_STARTING;
     process->profile = *profile;
@@ -99,6 +100,7 @@ void process_free(struct process *process)
 
     list_remove(&process->link);
     list_remove(&process->pool_link);
+    list_remove(&process->cork_link);
     timer_cancel(&host->timers, &process->deadline);
     timer_cancel(&host->timers, &process->memory_look);
     requests_orphan(process);
@@ -145,6 +147,7 @@ static void hang_up(struct process *process)
     timer_cancel(&host->timers, &process->memory_look);
     launcher_disarm(host, process);
     requests_orphan(process);
+    list_remove(&process->cork_link);
     host_unwatch(host, &process->socket);
 }
 
@@ -370,18 +373,35 @@ uint64_t process_settle(struct process *process, uint64_t now_ns)
 
 /* ---- to it ------------------------------------------------------------------------------------- */
 
-static int send_frame(struct process *process, const struct wire_frame *header,
-                      const struct iovec *parts, unsigned nparts, const int *fds)
+static int status_of(int fault)
 {
-    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
     if (fault == WIRE_NO_MEMORY)
         return HALTER_ENOMEM;
     if (fault == WIRE_SYSTEM)
         return HALTER_ESYSTEM; /* nothing of it was sent */
-    /* A peer that is gone is noticed by the reader, with whatever it still said. */
+    return 0; /* a peer that is gone is noticed by the reader, with whatever it still said */
+}
+
+int process_send(struct process *process, const struct wire_frame *header,
+                 const struct iovec *parts, unsigned nparts, const int *fds)
+{
+    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
     if (wire_writer_pending(&process->writer))
         host_want_write(process->host, &process->socket, true);
-    return 0;
+    return status_of(fault);
+}
+
+/* For a helper that has enough to do: the frame goes with others at the end of the dispatch. */
+static int queue_frame(struct process *process, const struct wire_frame *header,
+                       const struct iovec *parts, unsigned nparts, const int *fds)
+{
+    int status = status_of(wire_writer_queue(&process->writer, header, parts, nparts, fds));
+    if (!status) {
+        list_remove(&process->cork_link);
+        list_append(&process->host->corked, &process->cork_link);
+        host_defer(process->host);
+    }
+    return status;
 }
 
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source)
@@ -402,7 +422,7 @@ int process_load(struct process *process, struct halter_guest *guest, const stru
     process->host->last_call_id += 2;
     process->load_id = process->host->last_call_id | 1;
     struct wire_frame header = {.type = WIRE_LOAD, .id = process->load_id};
-    int status = send_frame(process, &header, parts, 5, NULL);
+    int status = process_send(process, &header, parts, 5, NULL);
     if (status)
         return status;
     start_clocks(process, monotonic_ns(), guest->load_deadline_ms,
@@ -445,7 +465,8 @@ int process_send_call(struct process *process, struct call *call, const char *js
     struct wire_frame header = {
         .type = WIRE_CALL, .id = call->id, .nfds = (uint8_t)call->nfds};
 
-    int status = send_frame(process, &header, parts, 3, call->fds);
+    int status = process->nsent ? queue_frame(process, &header, parts, 3, call->fds)
+                                : process_send(process, &header, parts, 3, call->fds);
     if (status)
         return status;
     if (!call->tick)
@@ -472,8 +493,7 @@ struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_
 void process_writable(struct process *process)
 {
     int fault = wire_writer_flush(&process->writer, process->socket.fd);
-    if (fault != WIRE_AGAIN)
-        host_want_write(process->host, &process->socket, false);
+    host_want_write(process->host, &process->socket, fault == WIRE_AGAIN);
 }
 
 /* ---- from it ----------------------------------------------------------------------------------- */
@@ -528,6 +548,8 @@ static void log_line(struct process *process, const struct wire_frame *frame)
     }
     if (body.dropped)
         event_dropped(process->guest, body.dropped);
+    if (body.dropped && !body.text.length)
+        return; /* it only says how many */
     event_line(process, HALTER_EVENT_LOG, (enum halter_level)body.level, body.text.bytes,
                body.text.length);
 }

@@ -80,14 +80,7 @@ static int send_back(struct process *process, uint64_t id, const struct wire_fra
 {
     struct wire_frame frame = *header;
     frame.id = id;
-    int fault = wire_writer_send(&process->writer, process->socket.fd, &frame, parts, nparts, fds);
-    if (fault == WIRE_NO_MEMORY)
-        return HALTER_ENOMEM;
-    if (fault == WIRE_SYSTEM)
-        return HALTER_ESYSTEM;
-    if (wire_writer_pending(&process->writer))
-        host_want_write(process->host, &process->socket, true);
-    return 0;
+    return process_send(process, &frame, parts, nparts, fds);
 }
 
 static int send_refusal(struct process *process, uint64_t id, bool denied, const char *message)

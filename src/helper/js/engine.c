@@ -31,8 +31,7 @@ static const char *name(void)
     return text;
 }
 
-/* ---- making it ----------------------------------------------------------------------------------
- */
+/* ---- making it ------------------------------------------------------------------------------ */
 
 static JSObjectRef member(struct engine *engine, JSObjectRef object, const char *key)
 {
@@ -123,8 +122,7 @@ static struct engine *create(struct helper *helper, const struct helper_start *s
     return engine;
 }
 
-/* ---- what is under way --------------------------------------------------------------------------
- */
+/* ---- what is under way ---------------------------------------------------------------------- */
 
 static void begin(struct engine *engine)
 {
