@@ -8,6 +8,7 @@
 #include "host/internal.h"
 #include "host/policy_address.h"
 #include "wire/body.h"
+#include "wire/json.h"
 #include "wire/json_write.h"
 
 #define START_MS       10000 /* from the hello to being configured */
