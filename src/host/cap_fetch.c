@@ -1,7 +1,7 @@
 /*
- * host.fetch(url, {method, headers, body, as, redirect, timeout_ms, max_bytes}): the decision about a
- * URL and about every hop that a redirect leads to. The work is done by halter-services, which gets
- * the URL in the form that was decided about and the addresses that may be connected to.
+ * host.fetch(url, {method, headers, body, as, redirect, timeout_ms, max_bytes}): the decision about
+ * a URL and about every hop that a redirect leads to. The work is done by halter-services, which
+ * gets the URL in the form that was decided about and the addresses that may be connected to.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -116,7 +116,8 @@ static bool next_hop(struct work *work)
         return true;
     const char *refused = guest->host->services.refused;
     work_free(work);
-    caps_fail(request, "halter-services cannot be reached now%s%s", refused[0] ? ": " : "", refused);
+    caps_fail(request, "halter-services cannot be reached now%s%s", refused[0] ? ": " : "",
+              refused);
     return false;
 }
 
@@ -138,7 +139,8 @@ static void pass_response(struct work *work, const struct services_answer *answe
     json_writer_init(&out);
     json_write(&out, "{\"ok\":");
     json_write(&out, status >= 200 && status < 300 ? "true" : "false");
-    json_write(&out, work->hops ? ",\"redirected\":true,\"url\":" : ",\"redirected\":false,\"url\":");
+    json_write(&out,
+               work->hops ? ",\"redirected\":true,\"url\":" : ",\"redirected\":false,\"url\":");
     json_write_string(&out, url, policy_url_write(&work->url, url));
     json_write(&out, ",");
     json_write_raw(&out, answer->text + 1, answer->bytes - 1); /* behind its { */
@@ -159,7 +161,8 @@ static void follow(struct work *work, char *location, int64_t status)
     if (work->fetch.redirect == FETCH_REDIRECT_ERROR || ++work->hops > MAX_HOPS) {
         bool refused = work->fetch.redirect == FETCH_REDIRECT_ERROR;
         work_free(work);
-        caps_fail(request, refused ? "redirected to %s" : "more than 10 redirects, at %s", location);
+        caps_fail(request, refused ? "redirected to %s" : "more than 10 redirects, at %s",
+                  location);
         free(location);
         return;
     }
@@ -181,16 +184,18 @@ static void answered(struct halter_host *host, const struct services_answer *ans
     if (answer->kind) {
         /* The address at the socket is policy too: it is audited and told as a denial. */
         if (answer->kind == WIRE_ERROR_DENIED)
-            caps_audit(request, false, work->text, "the name leads to an address that is not granted");
+            caps_audit(request, false, work->text,
+                       "the name leads to an address that is not granted");
         work_free(work);
         caps_pass(request, answer);
         return;
     }
     if (json_member(json_root(answer->text, answer->bytes), "status", &value))
         json_integer(value, 0, 999, &status);
-    char *location = work->fetch.redirect == FETCH_REDIRECT_MANUAL ? NULL
-                                                                   : member_text(answer, "redirect");
-    bool redirects = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+    char *location =
+        work->fetch.redirect == FETCH_REDIRECT_MANUAL ? NULL : member_text(answer, "redirect");
+    bool redirects =
+        status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
     if (location && redirects) {
         follow(work, location, status);
         return;

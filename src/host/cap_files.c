@@ -1,7 +1,7 @@
 /*
- * host.open(path, mode) and host.list(path), below the trees that were granted. The host opens, with
- * openat2 and RESOLVE_BENEATH, so that neither ".." nor a symbolic link leads out of a tree, and
- * passes a description of its own: the guest's offset and mode are nobody else's.
+ * host.open(path, mode) and host.list(path), below the trees that were granted. The host opens,
+ * with openat2 and RESOLVE_BENEATH, so that neither ".." nor a symbolic link leads out of a tree,
+ * and passes a description of its own: the guest's offset and mode are nobody else's.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -104,7 +104,7 @@ static int open_file(const struct permit_tree *tree, const char *rest, int flags
 
 static const char *explain(int error)
 {
-    return error == EXDEV  ? "leads out of the tree"
+    return error == EXDEV   ? "leads out of the tree"
            : error == ELOOP ? "leads through a forbidden link"
                             : strerror(error);
 }

@@ -88,7 +88,8 @@ void cap_state(struct halter_guest *guest, struct halter_request *request, const
     json_writer_init(&out);
     write_order(&out, guest, op, args, bytes);
     if (work && json_write_end(&out))
-        work->order = services_order(guest->host, out.text, out.length, PATIENCE_MS, answered, work);
+        work->order =
+            services_order(guest->host, out.text, out.length, PATIENCE_MS, answered, work);
     json_writer_finish(&out);
     if (!work || !work->order) {
         free(work);

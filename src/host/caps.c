@@ -19,10 +19,14 @@ int caps_provide(struct halter_host *host)
         halter_provide_fn fn;
         void *data;
     } all[] = {
-        {"fetch", cap_fetch, NULL},          {"open", cap_open, NULL},
-        {"list", cap_list, NULL},            {state_get, cap_state, state_get},
-        {state_keys, cap_state, state_keys}, {state_set, cap_state, state_set},
-        {state_swap, cap_state, state_swap}, {state_delete, cap_state, state_delete},
+        {"fetch", cap_fetch, NULL},
+        {"open", cap_open, NULL},
+        {"list", cap_list, NULL},
+        {state_get, cap_state, state_get},
+        {state_keys, cap_state, state_keys},
+        {state_set, cap_state, state_set},
+        {state_swap, cap_state, state_swap},
+        {state_delete, cap_state, state_delete},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         int status = halter_provide(host, all[i].name, all[i].fn, all[i].data);

@@ -7,9 +7,18 @@
 #include <strings.h>
 
 /* Set by the client itself, or able to make one request look like two. */
-static const char *const forbidden[] = {
-    "accept-encoding", "connection", "content-length", "expect", "host", "http2-settings",
-    "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "via"};
+static const char *const forbidden[] = {"accept-encoding",
+                                        "connection",
+                                        "content-length",
+                                        "expect",
+                                        "host",
+                                        "http2-settings",
+                                        "keep-alive",
+                                        "te",
+                                        "trailer",
+                                        "transfer-encoding",
+                                        "upgrade",
+                                        "via"};
 static const char *const credentials[] = {"authorization", "cookie", "cookie2",
                                           "proxy-authorization"};
 static const char *const of_body[] = {"content-encoding", "content-language", "content-location",
@@ -91,7 +100,8 @@ static const char *read_method(struct fetch_request *request, struct json_value 
         return "fetch: method is no token";
     for (char *at = method; *at; at++)
         *at = (char)toupper((unsigned char)*at);
-    if (strcmp(method, "CONNECT") == 0 || strcmp(method, "TRACE") == 0 || strcmp(method, "TRACK") == 0)
+    if (strcmp(method, "CONNECT") == 0 || strcmp(method, "TRACE") == 0 ||
+        strcmp(method, "TRACK") == 0)
         return "fetch: this method is not allowed (CONNECT, TRACE, TRACK)";
     return NULL;
 }
@@ -118,7 +128,8 @@ static const char *read_redirect(struct fetch_request *request, struct json_valu
     return "fetch: redirect is \"follow\", \"error\" or \"manual\"";
 }
 
-static const char *read_number(uint32_t *out, struct json_value value, int64_t max, const char *wrong)
+static const char *read_number(uint32_t *out, struct json_value value, int64_t max,
+                               const char *wrong)
 {
     int64_t number;
     if (value.type != JSON_NUMBER || !json_integer(value, 1, max, &number))
@@ -173,7 +184,8 @@ const char *fetch_request_read(struct fetch_request *request, struct json_value 
         if ((why = read_option(request, name, value)))
             return why;
     }
-    if (request->body && (strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0))
+    if (request->body &&
+        (strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0))
         return "fetch: a GET or HEAD has no body";
     return NULL;
 }

@@ -12,8 +12,8 @@
 #include "wire/json.h"
 #include "wire/json_write.h"
 
-#define FETCH_TIMEOUT_MS 30000
-#define FETCH_MAX_BYTES  (8u << 20)
+#define FETCH_TIMEOUT_MS  30000
+#define FETCH_MAX_BYTES   (8u << 20)
 #define FETCH_MAX_HEADERS 64
 
 enum fetch_redirect { FETCH_REDIRECT_FOLLOW, FETCH_REDIRECT_ERROR, FETCH_REDIRECT_MANUAL };
@@ -32,7 +32,8 @@ struct fetch_request {
     char *body; /* a JSON string, NULL for none */
 };
 
-/* Reads the options (an object or null). NULL, or what is wrong with them. To be finished anyway. */
+/* Reads the options (an object or null). NULL, or what is wrong with them. To be finished anyway.
+ */
 const char *fetch_request_read(struct fetch_request *request, struct json_value options);
 void fetch_request_finish(struct fetch_request *request);
 /* Writes it as members of an order, each with a comma before it. */

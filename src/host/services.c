@@ -53,7 +53,8 @@ static void set_deadline(struct halter_host *host)
 {
     struct services *services = &host->services;
     uint64_t first = 0;
-    list_for_each(node, &services->orders) {
+    list_for_each(node, &services->orders)
+    {
         const struct order *order = list_entry(node, struct order, link);
         if (order->due_ns && (!first || order->due_ns < first))
             first = order->due_ns;
@@ -89,7 +90,8 @@ static void fail_sent(struct halter_host *host, bool all, const char *why)
     struct services_answer answer = {WIRE_ERROR_FAILED, why, strlen(why)};
     struct list failed;
     list_init(&failed);
-    list_for_each(node, &host->services.orders) {
+    list_for_each(node, &host->services.orders)
+    {
         struct order *order = list_entry(node, struct order, link);
         if (!all && order->json)
             continue;
@@ -100,12 +102,14 @@ static void fail_sent(struct halter_host *host, bool all, const char *why)
         finish(host, list_entry(failed.next, struct order, link), &answer);
 }
 
-/* ---- to it --------------------------------------------------------------------------------------- */
+/* ---- to it
+ * --------------------------------------------------------------------------------------- */
 
 static int send(struct process *process, struct wire_frame header, const struct iovec *parts,
                 unsigned nparts)
 {
-    int fault = wire_writer_send(&process->writer, process->socket.fd, &header, parts, nparts, NULL);
+    int fault =
+        wire_writer_send(&process->writer, process->socket.fd, &header, parts, nparts, NULL);
     if (fault == WIRE_NO_MEMORY)
         return HALTER_ENOMEM;
     if (wire_writer_pending(&process->writer))
@@ -127,7 +131,8 @@ static int send_order(struct process *process, uint64_t id, const char *json, si
 static void send_waiting(struct halter_host *host)
 {
     struct services *services = &host->services;
-    list_for_each(node, &services->orders) {
+    list_for_each(node, &services->orders)
+    {
         struct order *order = list_entry(node, struct order, link);
         if (!order->json)
             continue;
@@ -146,8 +151,8 @@ static void write_ranges(struct json_writer *out, bool publics)
 {
     struct wire_range range;
     char text[WIRE_RANGE_TEXT];
-    for (size_t i = 0; publics ? policy_address_public(i, &range)
-                               : policy_address_refused(i, &range, NULL);
+    for (size_t i = 0;
+         publics ? policy_address_public(i, &range) : policy_address_refused(i, &range, NULL);
          i++) {
         json_write(out, i ? "," : "");
         json_write_string(out, text, wire_range_print(&range, text));
@@ -190,7 +195,8 @@ void services_offered(struct process *process)
     timer_arm(&host->timers, &process->deadline, monotonic_ns() + START_MS * NS_PER_MS);
 }
 
-/* ---- from it -------------------------------------------------------------------------------------- */
+/* ---- from it
+ * -------------------------------------------------------------------------------------- */
 
 static bool read_answer(const struct wire_frame *frame, struct services_answer *answer)
 {
@@ -220,7 +226,8 @@ static void load_answered(struct process *process, const struct wire_frame *fram
     }
     if (!read_answer(frame, &answer))
         answer = (struct services_answer){0, "halter-services broke the protocol", 34};
-    halter_printable(services->refused, sizeof(services->refused), answer.text, answer.bytes, false);
+    halter_printable(services->refused, sizeof(services->refused), answer.text, answer.bytes,
+                     false);
     process_kill(process, HALTER_DEATH_KILLED, services->refused);
 }
 
@@ -232,7 +239,8 @@ void services_frame(struct process *process, const struct wire_frame *frame)
         load_answered(process, frame);
         return;
     }
-    list_for_each(node, &host->services.orders) {
+    list_for_each(node, &host->services.orders)
+    {
         struct order *order = list_entry(node, struct order, link);
         if (order->id != frame->id || order->json)
             continue;
@@ -247,15 +255,15 @@ void services_frame(struct process *process, const struct wire_frame *frame)
         process_kill(process, HALTER_DEATH_PROTOCOL, "an answer of halter-services that is none");
 }
 
-/* ---- its life -------------------------------------------------------------------------------------- */
+/* ---- its life
+ * -------------------------------------------------------------------------------------- */
 
 /* Starts one if there is none and it is time. False when there is no hope for now. */
 static bool start(struct halter_host *host)
 {
     struct services *services = &host->services;
     struct control_profile profile = {
-        .kind = WIRE_HELPER_SERVICES, .flags = CONTROL_EXEC, .cap = host->cap,
-        .memory_bytes = SERVICES_BYTES};
+        .kind = WIRE_HELPER_SERVICES, .cap = host->cap, .memory_bytes = SERVICES_BYTES};
     if (services->process)
         return true;
     if (host->closing || monotonic_ns() < services->not_before_ns)
@@ -287,8 +295,8 @@ void services_bereaved(struct process *process)
         pause_ms *= 2;
     services->failures++;
     services->not_before_ns = monotonic_ns() + pause_ms * NS_PER_MS;
-    snprintf(why, sizeof(why), "halter-services does not start%s%s", services->refused[0] ? ": " : "",
-             services->refused);
+    snprintf(why, sizeof(why), "halter-services does not start%s%s",
+             services->refused[0] ? ": " : "", services->refused);
     fail_sent(host, true, why);
 }
 
@@ -297,8 +305,7 @@ uint64_t services_order(struct halter_host *host, const char *json, size_t bytes
 {
     struct services *services = &host->services;
     unsigned waiting = 0;
-    list_for_each(node, &services->orders)
-        waiting++;
+    list_for_each(node, &services->orders) waiting++;
     if (waiting >= MAX_ORDERS || !start(host))
         return 0;
     struct order *order = calloc(1, sizeof(*order));
@@ -322,7 +329,8 @@ uint64_t services_order(struct halter_host *host, const char *json, size_t bytes
 void services_cancel(struct halter_host *host, uint64_t id, bool tell)
 {
     struct services *services = &host->services;
-    list_for_each(node, &services->orders) {
+    list_for_each(node, &services->orders)
+    {
         struct order *order = list_entry(node, struct order, link);
         if (order->id != id)
             continue;
@@ -345,8 +353,7 @@ void services_cancel(struct halter_host *host, uint64_t id, bool tell)
 
 void services_finish(struct halter_host *host)
 {
-    list_for_each(node, &host->services.orders)
-        order_free(list_entry(node, struct order, link));
+    list_for_each(node, &host->services.orders) order_free(list_entry(node, struct order, link));
     timer_cancel(&host->timers, &host->services.deadline);
     free(host->services.state_path);
     host->services.state_path = NULL;

@@ -30,10 +30,10 @@ typedef void (*services_fn)(struct halter_host *host, const struct services_answ
 struct services {
     struct process *process; /* NULL when there is none */
     bool loaded;
-    char *state_path; /* NULL: there is no state */
-    char refused[200]; /* why the last one would not start, "" when it did */
-    struct list orders; /* in the order of their ids */
-    struct timer deadline; /* of the order that must be answered first */
+    char *state_path;       /* NULL: there is no state */
+    char refused[200];      /* why the last one would not start, "" when it did */
+    struct list orders;     /* in the order of their ids */
+    struct timer deadline;  /* of the order that must be answered first */
     uint64_t not_before_ns; /* after one that did not start */
     unsigned failures;
 };
