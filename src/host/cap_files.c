@@ -57,11 +57,12 @@ static const struct permit_tree *find_tree(const struct permit *permit, const ch
 /* Opens what lies at `rest` in a tree. -1 with errno. */
 static int open_beneath(const struct permit_tree *tree, const char *rest, int flags)
 {
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK),
+    flags |= O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY | O_NONBLOCK);
+    struct open_how how = {.flags = (uint64_t)flags,
                            .mode = flags & O_CREAT ? 0644 : 0,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     if (!*rest)
-        return open(tree->folder, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+        return open(tree->folder, flags, 0644);
     int folder = open(tree->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return -1;

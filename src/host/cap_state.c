@@ -100,5 +100,7 @@ void cap_state(struct halter_guest *guest, struct halter_request *request, const
     work->request = request;
     request->work = work;
     request->abandon = abandoned;
-    caps_audit(request, true, op, "granted");
+    char *key = caps_text(caps_argument(args, bytes, 0), 512);
+    caps_audit(request, true, key ? key : "(all keys)", op + strlen("state."));
+    free(key);
 }

@@ -142,7 +142,7 @@ static uint64_t send_order(struct services *services, const char *format, va_lis
     return fault ? 0 : services->last_id;
 }
 
-uint64_t services_order(struct services *services, const char *format, ...)
+uint64_t services_send(struct services *services, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -37,7 +37,7 @@ struct answer services_configure(struct services *services, const char *state_pa
 int services_stop(struct services *services, int signal);
 
 /* Sends an order, a format that yields JSON; returns its id, 0 when the process is gone. */
-uint64_t services_order(struct services *services, const char *format, ...)
+uint64_t services_send(struct services *services, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The next answer. False when the process is gone. answer->text is to be freed. */
 bool services_answer(struct services *services, struct answer *answer);

@@ -78,6 +78,15 @@ static bool serve(struct connection *connection, const char *path, const char *r
         reply(fd, 200, "X-Two: a\r\nx-two: b\r\n", "", 0);
     } else if (strcmp(path, "/binary") == 0) {
         reply(fd, 200, "", "a\xff\0b", 4);
+    } else if (strncmp(path, "/wait/", 6) == 0) {
+        usleep((unsigned)atoi(path + 6) * 1000);
+        reply(fd, 200, "", "waited", 6);
+    } else if (strncmp(path, "/see-other/", 11) == 0) {
+        snprintf(text, sizeof(text), "Location: %s\r\n", path + 11);
+        reply(fd, 303, text, "", 0);
+    } else if (strncmp(path, "/keep/", 6) == 0) {
+        snprintf(text, sizeof(text), "Location: %s\r\n", path + 6);
+        reply(fd, 307, text, "", 0);
     } else if (strcmp(path, "/slow") == 0) {
         sleep(30);
         return false;

@@ -5,8 +5,9 @@
  *   /hello            a text              /json        {"a":[1,2]}
  *   /echo             the request's first line, headers and body, as text
  *   /to/URL           302 to URL          /status/N    an empty answer
+ *   /see-other/URL    303 to URL          /keep/URL    307 to URL
  *   /twice            a header twice      /binary      bytes that are no UTF-8
- *   /slow             an answer after 30 seconds
+ *   /slow             an answer after 30 seconds     /wait/MS   an answer after so long
  *   /endless          a body without an end
  *   /drip             a byte each 20 ms, without an end
  *   /truncated        less than its Content-Length

@@ -214,14 +214,14 @@ static void slow_ones_hold_up_nobody(void **state)
     uint64_t slow[20];
     (void)state;
     for (int i = 0; i < 20; i++)
-        slow[i] = services_order(&services,
-                                 "{\"op\":\"fetch\",\"plugin\":\"p\",\"method\":\"GET\"," ALLOW
-                                 ",\"url\":\"http://%s:%d/slow\"}",
-                                 i % 2 ? "stall.test" : "127.0.0.1", port);
+        slow[i] = services_send(&services,
+                                "{\"op\":\"fetch\",\"plugin\":\"p\",\"method\":\"GET\"," ALLOW
+                                ",\"url\":\"http://%s:%d/slow\"}",
+                                i % 2 ? "stall.test" : "127.0.0.1", port);
     double begin = seconds();
     has(get("127.0.0.1", "/hello", ALLOW), "hello");
     for (int i = 0; i < 20; i++)
-        services_order(&services, "{\"op\":\"cancel\",\"id\":%lu}", (unsigned long)slow[i]);
+        services_send(&services, "{\"op\":\"cancel\",\"id\":%lu}", (unsigned long)slow[i]);
     has(get("127.0.0.1", "/hello", ALLOW), "hello");
     assert_true(seconds() - begin < 10);
 }
@@ -239,17 +239,17 @@ static void hang_and_cancel(int count, int expected_threads)
 {
     uint64_t first = 0;
     for (int i = 0; i < count; i++) {
-        uint64_t id = services_order(&services,
-                                     "{\"op\":\"fetch\",\"plugin\":\"p\",\"method\":\"GET\"," ALLOW
-                                     ",\"url\":\"http://stall.test:%d/%d\"}",
-                                     port, i);
+        uint64_t id = services_send(&services,
+                                    "{\"op\":\"fetch\",\"plugin\":\"p\",\"method\":\"GET\"," ALLOW
+                                    ",\"url\":\"http://stall.test:%d/%d\"}",
+                                    port, i);
         first = first ? first : id;
     }
     for (int i = 0; i < 1000 && threads() < expected_threads; i++)
         usleep(10000);
     assert_int_equal(threads(), expected_threads);
     for (int i = 0; i < count; i++)
-        services_order(&services, "{\"op\":\"cancel\",\"id\":%lu}", (unsigned long)first + 2ul * i);
+        services_send(&services, "{\"op\":\"cancel\",\"id\":%lu}", (unsigned long)first + 2ul * i);
 }
 
 /* Look-ups that were given up still take a thread each: there is a cap on them. */
@@ -269,10 +269,10 @@ static void many_at_once_are_all_answered(void **state)
     int seen = 0;
     (void)state;
     for (int i = 0; i < MANY; i++)
-        services_order(&services,
-                       "{\"op\":\"fetch\",\"plugin\":\"p%d\",\"method\":\"GET\"," ALLOW
-                       ",\"url\":\"http://127.0.0.1:%d/long/%d\"}",
-                       i, port, i * 1000);
+        services_send(&services,
+                      "{\"op\":\"fetch\",\"plugin\":\"p%d\",\"method\":\"GET\"," ALLOW
+                      ",\"url\":\"http://127.0.0.1:%d/long/%d\"}",
+                      i, port, i * 1000);
     for (; seen < MANY; seen++) {
         struct answer answer;
         assert_true(services_answer(&services, &answer));

@@ -172,10 +172,10 @@ static void many_orders_in_flight_are_all_answered(void **state)
     uint64_t first = 0;
     (void)state;
     for (int i = 0; i < MANY; i++) {
-        uint64_t id = services_order(&services,
-                                     "{\"op\":\"state.set\",\"plugin\":\"p\",\"key\":\"k%d\","
-                                     "\"quota_bytes\":1000000,\"value\":%d}",
-                                     i, i);
+        uint64_t id = services_send(&services,
+                                    "{\"op\":\"state.set\",\"plugin\":\"p\",\"key\":\"k%d\","
+                                    "\"quota_bytes\":1000000,\"value\":%d}",
+                                    i, i);
         first = first ? first : id;
     }
     for (int i = 0; i < MANY; i++) {

@@ -28,10 +28,10 @@ static void send_burst(struct services *services, struct record *record)
     for (int i = 0; i < BURST; i++) {
         int key = (int)(random() % KEYS);
         long value = ++record->next;
-        uint64_t id = services_order(services,
-                                     "{\"op\":\"state.set\",\"plugin\":\"p\",\"key\":\"k%d\","
-                                     "\"quota_bytes\":100000,\"value\":%ld}",
-                                     key, value);
+        uint64_t id = services_send(services,
+                                    "{\"op\":\"state.set\",\"plugin\":\"p\",\"key\":\"k%d\","
+                                    "\"quota_bytes\":100000,\"value\":%ld}",
+                                    key, value);
         if (id)
             record->sent[key] = value;
     }
