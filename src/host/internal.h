@@ -86,6 +86,7 @@ struct process {
     struct watch socket, errors;
     int launcher_ends[3]; /* the descriptors that the launcher gets, until SPAWN is sent */
     bool asked;           /* SPAWN was sent */
+    bool answering;       /* as the launcher was told, see wire/control.h */
     struct wire_reader reader;
     struct wire_writer writer;
     struct list cork_link; /* in host->corked: the writer waits for the end of the dispatch */
@@ -282,6 +283,8 @@ void launcher_give_slot(struct halter_host *host, uint32_t slot);
 void launcher_arm(struct halter_host *host, struct process *process, uint64_t kill_at_ns,
                   uint64_t call_id);
 void launcher_disarm(struct halter_host *host, struct process *process);
+/* Tells the launcher whether part of an answer has been read whose rest is still to come. */
+void launcher_answering(struct halter_host *host, struct process *process, bool answering);
 
 /* process.c */
 struct process *process_create(struct halter_host *host, const struct control_profile *profile);

@@ -41,7 +41,8 @@ static int make_descriptors(struct process *process)
     process->launcher_ends[1] = fcntl(pair[0], F_DUPFD_CLOEXEC, 3);
     if (process->launcher_ends[1] < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
         return -1;
-    if (pipe2(errors, O_CLOEXEC) < 0)
+    /* Not a pipe: its reader may have to wait for a writer that is in the middle of it. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, errors) < 0)
         return -1;
     process->errors.fd = errors[0];
     process->launcher_ends[2] = errors[1];
@@ -654,7 +655,23 @@ static bool cut_frames(struct process *process)
     return false;
 }
 
-void process_readable(struct process *process)
+/* Is what has been read and not cut the beginning of the answer to what it works on? */
+static bool half_answered(const struct process *process)
+{
+    size_t held = process->reader.end - process->reader.start;
+    struct wire_frame frame;
+
+    if (held == 0 || process->socket.fd < 0)
+        return false;
+    if (held < WIRE_HEADER_BYTES)
+        return true; /* of a header there is no telling */
+    wire_header_decode(&frame, process->reader.buffer + process->reader.start);
+    if (process->load_id)
+        return frame.id == process->load_id;
+    return process->nsent && frame.id == process_call(process)->id;
+}
+
+static void read_some(struct process *process)
 {
     for (int i = 0; i < READS_AT_ONCE && process->socket.fd >= 0 && !process->condemned; i++) {
         int n = wire_reader_fill(&process->reader, process->socket.fd);
@@ -677,6 +694,13 @@ void process_readable(struct process *process)
         if ((size_t)n < 4096)
             return; /* it has most likely no more to say: the next look is epoll's */
     }
+}
+
+void process_readable(struct process *process)
+{
+    read_some(process);
+    if (process->asked)
+        launcher_answering(process->host, process, half_answered(process));
 }
 
 void process_errors_readable(struct process *process)
