@@ -66,7 +66,9 @@ void clock_fire_due(struct clock *clock);
 /* The moment of the next event, or CLOCK_NEVER. */
 uint64_t clock_next(const struct clock *clock);
 
-/* Instructions until guest time is at least `when`; at least 1 when it lies ahead, else 0. */
+/* Instructions until guest time is at least `when`; at least 1 when it lies ahead, else 0. No more
+ * than CLOCK_STRETCH at once: whoever wants more asks again after clock_fire_due. */
+#define CLOCK_STRETCH (UINT64_C(1) << 31)
 uint64_t clock_insns_until(const struct clock *clock, uint64_t when);
 
 /* Moves guest time forward without executing: the processor is halted. Never backward. */
@@ -74,6 +76,8 @@ void clock_skip_to(struct clock *clock, uint64_t when);
 
 /* The clock's own section: time, and every event's moment. clock_load rebuilds the queue and
  * says false when what came does not make one. */
+uint64_t clock_bytes(const struct clock *clock);
+uint64_t clock_shape(const struct clock *clock);
 bool clock_save(const struct clock *clock, struct pc_writer out);
 bool clock_load(struct clock *clock, struct pc_reader in);
 uint64_t clock_hash(const struct clock *clock, uint64_t hash);
