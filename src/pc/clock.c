@@ -15,7 +15,6 @@ void clock_init(struct clock *clock, uint64_t (*insns)(const void *cpu), void (*
     clock->hurry = hurry;
     clock->cpu = cpu;
     clock->rate_q16 = 1;
-    clock->limit_ns = CLOCK_NEVER;
 }
 
 void clock_add(struct clock *clock, struct clock_event *event, const char *name,
@@ -86,9 +85,11 @@ void clock_cancel(struct clock *clock, struct clock_event *event)
         unlink_event(clock, event);
 }
 
-/* Moves the base of the line to here. */
+/* Moves the base of the line to here. Nothing runs now that could be late. */
 static void rebase(struct clock *clock)
 {
+    clock->limit_ns = 0;
+
     uint64_t elapsed = elapsed_q16(clock);
 
     clock->base_ns += elapsed >> 16;
@@ -122,15 +123,19 @@ uint64_t clock_next(const struct clock *clock)
     return clock->first ? clock->first->when : CLOCK_NEVER;
 }
 
-uint64_t clock_insns_until(const struct clock *clock, uint64_t when)
+uint64_t clock_stretch(struct clock *clock, uint64_t until_ns)
 {
-    uint64_t now = clock_now(clock), insns;
+    uint64_t insns;
 
-    if (when <= now)
+    rebase(clock);
+    if (clock_next(clock) < until_ns)
+        until_ns = clock_next(clock);
+    if (until_ns <= clock->base_ns)
         return 0;
-    if (when - now >= UINT64_C(1) << 46) /* the shift below keeps its bits: 19 hours */
-        when = now + (UINT64_C(1) << 46);
-    insns = ((when - now) << 16) - (elapsed_q16(clock) & 0xffff);
+    clock->limit_ns = until_ns;
+    if (until_ns - clock->base_ns >= UINT64_C(1) << 46) /* the shift keeps its bits: 19 hours */
+        until_ns = clock->base_ns + (UINT64_C(1) << 46);
+    insns = ((until_ns - clock->base_ns) << 16) - clock->base_frac;
     insns = (insns + clock->rate_q16 - 1) / clock->rate_q16;
     return insns < CLOCK_STRETCH ? insns : CLOCK_STRETCH;
 }

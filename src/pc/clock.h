@@ -66,10 +66,11 @@ void clock_fire_due(struct clock *clock);
 /* The moment of the next event, or CLOCK_NEVER. */
 uint64_t clock_next(const struct clock *clock);
 
-/* Instructions until guest time is at least `when`; at least 1 when it lies ahead, else 0. No more
- * than CLOCK_STRETCH at once: whoever wants more asks again after clock_fire_due. */
+/* The instructions to run now: until guest time is at `until_ns` or at the next event, whichever
+ * comes first, and no more than CLOCK_STRETCH. 0 when `until_ns` has come. From here to the next
+ * call of any function below, an event armed for earlier calls `hurry`. */
 #define CLOCK_STRETCH (UINT64_C(1) << 31)
-uint64_t clock_insns_until(const struct clock *clock, uint64_t when);
+uint64_t clock_stretch(struct clock *clock, uint64_t until_ns);
 
 /* Moves guest time forward without executing: the processor is halted. Never backward. */
 void clock_skip_to(struct clock *clock, uint64_t when);

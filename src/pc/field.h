@@ -28,44 +28,29 @@ struct pc_field {
 
 #define FIELD_OF(type, member) (((type *)0)->member)
 
-/* clang-format off: it takes `#member` for a directive. */
-#define FIELD_KIND(value) _Generic((value), bool : FIELD_BOOL, default : FIELD_UINT)
+/* The formatter would take `#member` for a directive. */
+/* clang-format off */
+#define FIELD_KIND(value) _Generic((value), bool: FIELD_BOOL, default: FIELD_UINT)
 
 /* One integer, enum or bool. */
 #define FIELD(type, member)                                                                        \
-    {                                                                                              \
-#        member, offsetof(type, member), sizeof FIELD_OF(type, member), 1,                         \
-            FIELD_KIND(FIELD_OF(type, member)), NULL                                               \
-    }
+    { #member, offsetof(type, member), sizeof FIELD_OF(type, member), 1,                           \
+      FIELD_KIND(FIELD_OF(type, member)), NULL }
 
 /* An array of them. */
 #define FIELD_ARRAY(type, member)                                                                  \
-    {                                                                                              \
-#        member, offsetof(type, member),                                                           \
-            sizeof FIELD_OF(                                                                       \
-                type, member)[0], sizeof FIELD_OF(type, member) /                                  \
-                                      sizeof FIELD_OF(                                             \
-                                          type, member)[0], FIELD_KIND(FIELD_OF(type, member)[0]), \
-                                                        NULL                                       \
-    }
+    { #member, offsetof(type, member), sizeof FIELD_OF(type, member)[0],                           \
+      sizeof FIELD_OF(type, member) / sizeof FIELD_OF(type, member)[0],                            \
+      FIELD_KIND(FIELD_OF(type, member)[0]), NULL }
 
 /* A struct, or an array of structs, whose members are in `table`. */
 #define FIELD_STRUCT_OF(type, member, table)                                                       \
-    {                                                                                              \
-#        member, offsetof(type, member), sizeof FIELD_OF(type, member), 1, FIELD_STRUCT, table     \
-    }
+    { #member, offsetof(type, member), sizeof FIELD_OF(type, member), 1, FIELD_STRUCT, table }
 #define FIELD_STRUCTS_OF(type, member, table)                                                      \
-    {                                                                                              \
-#        member, offsetof(type, member),                                                           \
-            sizeof FIELD_OF(type, member)[0], sizeof FIELD_OF(type, member) /                      \
-                                                  sizeof FIELD_OF(type, member)[0], FIELD_STRUCT,  \
-                                                                                table              \
-    }
+    { #member, offsetof(type, member), sizeof FIELD_OF(type, member)[0],                           \
+      sizeof FIELD_OF(type, member) / sizeof FIELD_OF(type, member)[0], FIELD_STRUCT, table }
 
-#define FIELD_END                                                                                  \
-    {                                                                                              \
-        NULL, 0, 0, 0, 0, NULL                                                                     \
-    }
+#define FIELD_END { NULL, 0, 0, 0, 0, NULL }
 /* clang-format on */
 
 /* Where a snapshot goes to and comes from. Each returns false when it cannot, and what called it

@@ -1,7 +1,7 @@
 /* pc.h: a whole 32-bit x86 computer, as a C object.
  *
  *     pc = pc_init(memory of pc_bytes(), &config, &ports);   the machine, powered on
- *     pc_boot(pc, &image, …);                                a kernel in its memory
+ *     pc_boot(pc, &image);                                   a kernel in its memory
  *     while (pc_run(pc, budget) == PC_BUDGET) …              slices of it
  *
  * The machine calls no system and no C library beyond mem* and str*, keeps no global variable and
@@ -59,9 +59,10 @@ enum pc_stop {
 };
 
 /* The memory that a machine needs beside its RAM; 64-byte aligned. */
-size_t pc_bytes(void);
+size_t pc_bytes(uint32_t ram_bytes);
 
-/* Builds a machine in `memory` and powers it on. NULL when the RAM's size is not one a PC has. */
+/* Builds a machine in `memory`, which it borrows, and powers it on. NULL when the RAM's size is not
+ * one a PC has. */
 struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc_ports *ports);
 
 /* The reset line: everything as at power-on except RAM, the date and the count of instructions. */
