@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "pc/cpu/fpu.h"
 #include "pc/cpu/state.h"
 #include "pc/cpu/uops.h"
 
@@ -46,6 +47,9 @@ enum {
     ALL = FLAGS_STATUS,
     INCF = FLAGS_STATUS & ~FLAG_CF,
     IRETF = FLAGS_STATUS,
+    FIRST_P6 = CPU_MODEL_P6,
+    FIRST_P3 = CPU_MODEL_PENTIUM3,
+    FIRST_PM = CPU_MODEL_PENTIUM_M,
 };
 
 /* The family column, by the way of making a micro-op. */
@@ -78,7 +82,7 @@ enum {
 #define U(flags) (flags)
 #define INSN(map, opcode, ext, mnemonic, op1, op2, op3, attr, writes, undefined, cpu, emit, uop)   \
     {mnemonic,    MAP_##map,    opcode, EXT_##ext,        {ISA_##op1, ISA_##op2, ISA_##op3}, attr, \
-     EMIT_##emit, UOP_##emit(uop), writes, undefined},
+     EMIT_##emit, UOP_##emit(uop), writes, undefined, FIRST_##cpu},
 const struct isa_entry isa_entries[] = {
 #include "pc/cpu/isa.def"
 };
@@ -98,19 +102,49 @@ static void index_opcode(struct isa_index *index, unsigned opcode, const struct 
         if (!memory_only)
             slot[1] = number;
     }
+    index->has_modrm[entry->map][opcode] = isa_has_modrm(entry);
 }
 
-void isa_index_build(struct isa_index *index)
+/* Which lines of simd.def answer to a memory form and to a register form (SDM 2D A.2.1). */
+static void index_simd(struct isa_index *index, const struct simd_form *form, uint16_t number)
+{
+    bool memory_only = form->dst == SIMD_M || form->src == SIMD_M;
+    bool register_only = form->dst == SIMD_U || form->src == SIMD_U || form->dst == SIMD_N ||
+                         form->src == SIMD_N || form->dst == SIMD_R || form->src == SIMD_R;
+    for (int reg = 0; reg < 8; reg++) {
+        if (form->reg >= 0 && form->reg != reg)
+            continue;
+        uint16_t *slot = index->simd[form->prefix][form->opcode][reg];
+        if (!register_only)
+            slot[0] = number;
+        if (!memory_only)
+            slot[1] = number;
+    }
+    index->has_modrm[MAP_F][form->opcode] = form->dst != SIMD_0 || form->src != SIMD_0;
+}
+
+static void index_all_simd(struct isa_index *index, enum cpu_model model)
+{
+    static const int highest[] = {-1, SIMD_SSE, SIMD_SSE2};
+    for (unsigned i = 0; i < simd_form_count; i++)
+        if ((int)simd_forms[i].level <= highest[model])
+            index_simd(index, &simd_forms[i], (uint16_t)(i + 1));
+}
+
+void isa_index_build(struct isa_index *index, enum cpu_model model)
 {
     memset(index, 0, sizeof *index);
     for (unsigned i = 0; i < isa_entry_count; i++) {
         const struct isa_entry *entry = &isa_entries[i];
+        if (entry->model > model)
+            continue;
         unsigned span = entry->attr & ISA_CC                    ? 16
                         : entry->attr & (ISA_PLUSR | ISA_PLUS8) ? 8
                                                                 : 1;
         for (unsigned k = 0; k < span; k++)
             index_opcode(index, entry->opcode + k, entry, (uint16_t)(i + 1));
     }
+    index_all_simd(index, model);
 }
 
 bool isa_has_modrm(const struct isa_entry *entry)

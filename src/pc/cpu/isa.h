@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct simd_op;
+#include "pc/cpu/cpu.h"
+
+struct simd_form;
 
 /* The operands of isa.def. */
 enum isa_operand {
@@ -106,6 +108,7 @@ struct isa_entry {
     uint8_t emit;       /* enum isa_emit */
     uint16_t uop;       /* the first micro-op of its family, or the operation out of line */
     uint16_t writes, undefined; /* flags */
+    uint8_t model;              /* the first enum cpu_model that has it */
 };
 
 extern const struct isa_entry isa_entries[];
@@ -114,8 +117,10 @@ extern const unsigned isa_entry_count;
 /* From (map, opcode, ModRM.reg, ModRM.mod == 3) to an entry number plus one; 0 is undefined. */
 struct isa_index {
     uint16_t entry[2][256][8][2];
+    uint16_t simd[4][256][8][2]; /* the same for simd.def, by enum simd_prefix */
+    bool has_modrm[2][256];
 };
-void isa_index_build(struct isa_index *index);
+void isa_index_build(struct isa_index *index, enum cpu_model model);
 
 /* Whether opcodes of this entry are followed by a ModRM byte. */
 bool isa_has_modrm(const struct isa_entry *entry);
@@ -132,7 +137,7 @@ enum { INSN_MAX_BYTES = 15, INSN_NO_SEG = 0xff, INSN_NO_REG = 16 };
 /* One instruction, taken apart. */
 struct insn {
     const struct isa_entry *entry;
-    const struct simd_op *simd; /* instead of entry: an MMX or SSE instruction */
+    const struct simd_form *simd; /* instead of entry: an MMX or SSE instruction */
     uint8_t length;
     uint8_t opcode;  /* the last opcode byte */
     uint8_t map;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pc/cpu/cpu.h"
+#include "pc/cpu/fpu.h"
 #include "pc/cpu/isa.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -173,13 +174,14 @@ struct block {
     phys_t phys2; /* KEY_CROSS: the page of the rest */
     struct block *link[2];
     struct block *hash_next;
-    struct block *page_next;
+    struct block *page_next, *page2_next; /* others on its page, on its second page */
     struct uop uops[];
 };
 
 enum {
     BLOCK_MAX_INSNS = 32,
     BLOCK_HASH_BITS = 15,
+    BLOCK_MAX_BYTES = 224, /* so that uop.icnt is enough for the end of the last one */
     CODE_GRAIN_BITS = 6, /* the code map has a bit for 64 bytes */
     BRANCH_LOG = 16,
     EXCEPTION_LOG = 8,
@@ -258,19 +260,21 @@ struct cpu {
     struct cpu_bus bus;
     enum cpu_model model;
     struct isa_index isa;
+    struct fpu fpu;
 
     /* The block cache, in the memory that cpu_init() was given. */
     struct block **page_blocks; /* by physical page: its blocks */
-    uint8_t *code_map;          /* bit per 64 bytes: holds decoded code */
+    uint64_t *code_map;         /* by physical page, a bit per 64 bytes: holds decoded code */
     uint8_t *arena, *arena_end, *arena_next;
-    struct {
-        struct block block;
-        struct uop uops[2];
-    } scratch; /* an instruction that cannot be cached (fetched from MMIO) */
+    struct block *none;         /* what links and hash slots point to when there is nothing */
+    struct block *scratch;      /* an instruction that cannot be cached (fetched from MMIO) */
+    struct block **link_from;   /* a chain that the next block found may be linked into */
     uint32_t ram_pages;
+    bool in_run;
 
     struct tlb_entry tlbs[2][TLB_ENTRIES];          /* supervisor, user */
     uint64_t tlb_local[2][TLB_ENTRIES / 64];        /* bit: valid and not global */
+    linear_t large_low, large_high; /* where large pages were cached since the last full flush */
     struct branch_entry branches[BRANCH_LOG];       /* the last ones that left a block's chain */
     struct fault exceptions[EXCEPTION_LOG];
     uint32_t exception_eip[EXCEPTION_LOG];
