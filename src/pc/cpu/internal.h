@@ -45,6 +45,9 @@ enum seg_access { SEG_READ, SEG_WRITE };
 /* Adds the base and checks the limit and type for `size` bytes at `offset`: #GP(0) or #SS(0). */
 bool seg_linear(struct cpu *cpu, unsigned seg, uint32_t offset, unsigned size,
                 enum seg_access access, linear_t *lin);
+/* The limit and type part of it, for any segment: false without a fault noted. */
+bool seg_allows(const struct cpu *cpu, const struct segment *s, uint32_t offset, unsigned size,
+                enum seg_access access);
 /* The linear address of a micro-op's memory operand, whatever its segment and address size. */
 bool seg_operand(struct cpu *cpu, const struct uop *u, unsigned size, enum seg_access access,
                  linear_t *lin);
@@ -67,6 +70,8 @@ bool seg_load(struct cpu *cpu, unsigned seg, uint16_t selector);
 void seg_load_real(struct cpu *cpu, unsigned seg, uint16_t selector);
 /* Puts CS in place, with CPL, after all checks have been made elsewhere. */
 void seg_set_cs(struct cpu *cpu, const struct segment *cs, unsigned cpl);
+/* CS of real mode or virtual-8086. */
+void seg_set_cs_real(struct cpu *cpu, uint16_t selector);
 /* After a return to less privilege: data segments it may not keep become null. */
 void seg_drop_privileged(struct cpu *cpu);
 /* SS:ESP for `level` from the TSS. */
@@ -124,8 +129,17 @@ void emit_undefined(enum insn_status status, uint8_t at, struct uop *u);
 
 /* ---- interp.c ----------------------------------------------------------------------------- */
 
+/* CALL rel of code that is not flat (ops_branch.c). */
+enum op_status branch_call_relative(struct cpu *cpu, const struct uop *u);
+
 /* Runs from the start of `block` until something needs cpu_run()'s attention. */
 void interp_run(struct cpu *cpu, struct block *block);
+
+/* ---- cpuid.c ------------------------------------------------------------------------------ */
+
+/* Family, model and stepping, as RESET leaves them in EDX. */
+uint32_t cpuid_signature(const struct cpu *cpu);
+void cpuid_answer(const struct cpu *cpu, uint32_t leaf, uint32_t out[4]); /* EAX EBX ECX EDX */
 
 /* ---- cpu.c -------------------------------------------------------------------------------- */
 

@@ -44,7 +44,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
     }
 
 #define TLB_AT(ea)               (&tlb[(ea) >> 12 & (TLB_ENTRIES - 1)])
-#define TLB_HIT(ea, size, entry) ((((ea) + ((size)-1u)) & ~(uint32_t)PAGE_MASK) == (entry))
+#define TLB_HIT(ea, size, entry)                                                                   \
+    ((((ea) + (uint32_t)((size)-1)) & ~(uint32_t)PAGE_MASK) == (entry))
 
 #define LOAD(W, var, ea)                                                                           \
     type_##W var;                                                                                  \
