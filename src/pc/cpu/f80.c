@@ -224,8 +224,8 @@ struct f80 f80_div(struct f80_env *env, struct f80 a, struct f80 b)
             return f80_infinity(sign);
         if (class_b == F80_INFINITY || class_a == F80_ZERO)
             return f80_zero(sign);
-        if (class_b == F80_ZERO) {
-            env->status |= X87_ZE;
+        if (class_b == F80_ZERO) { /* of a denormal too: then this is all it raises */
+            env->status = X87_ZE;
             return f80_infinity(sign);
         }
     }

@@ -119,6 +119,16 @@ struct f80 f80_scale(struct f80_env *env, struct f80 a, struct f80 b)
         return a;
     struct real r = f80_unpack(a);
     r.exp += scale_distance(b);
+
+    /* So far out that the exponent of an unmasked exception cannot hold it (SDM 1 8.5.4, 8.5.5). */
+    if (r.exp > F80_BIAS + 24576 && !(env->control & X87_OE)) {
+        env->status |= X87_OE | X87_PE | X87_C1;
+        return f80_infinity(r.sign);
+    }
+    if (r.exp < 1 - F80_BIAS - 24576 && !(env->control & X87_UE)) {
+        env->status |= X87_UE | X87_PE;
+        return f80_zero(r.sign);
+    }
     return f80_round_extended(env, r);
 }
 

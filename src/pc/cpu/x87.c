@@ -76,13 +76,9 @@ static void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
         x87_underflow(&env);
     else
         condition = f80_compare(&env, x87_get(fpu, 0), x87_get(fpu, i), quiet);
-    if (f80_blocked(&env)) {
-        x87_finish(fpu, &env, X87_C1);
-        return;
-    }
-    env.status |= condition;
-    while (pops--)
+    for (bool blocked = f80_blocked(&env); pops && !blocked; pops--)
         x87_pop(fpu);
+    env.status |= condition; /* also when an exception is unmasked */
     x87_finish(fpu, &env, X87_CONDITION);
 }
 
@@ -134,10 +130,8 @@ static uint32_t ftst(struct fpu *fpu, unsigned i, uint32_t eflags)
         x87_underflow(&env);
     else
         condition = f80_compare(&env, x87_get(fpu, 0), f80_zero(false), false);
-    bool blocked = f80_blocked(&env);
-    if (!blocked)
-        env.status |= condition;
-    x87_finish(fpu, &env, blocked ? X87_C1 : X87_CONDITION);
+    env.status |= condition;
+    x87_finish(fpu, &env, X87_CONDITION);
     return eflags;
 }
 
@@ -169,16 +163,15 @@ static uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, b
         x87_underflow(&env);
     else
         condition = f80_compare(&env, x87_get(fpu, 0), x87_get(fpu, i), quiet);
-    if (!f80_blocked(&env)) {
-        eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF);
-        eflags &= ~(uint32_t)(EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
-        eflags |= condition & X87_C3 ? EFLAGS_ZF : 0;
-        eflags |= condition & X87_C2 ? EFLAGS_PF : 0;
-        eflags |= condition & X87_C0 ? EFLAGS_CF : 0;
-        if (pop)
-            x87_pop(fpu);
-    }
-    x87_finish(fpu, &env, X87_C1);
+    /* Like the condition code, also when an exception is unmasked. */
+    eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF);
+    eflags &= ~(uint32_t)(EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
+    eflags |= condition & X87_C3 ? EFLAGS_ZF : 0;
+    eflags |= condition & X87_C2 ? EFLAGS_PF : 0;
+    eflags |= condition & X87_C0 ? EFLAGS_CF : 0;
+    if (pop && !f80_blocked(&env))
+        x87_pop(fpu);
+    x87_finish(fpu, &env, env.status & X87_SF ? X87_C1 : 0);
     return eflags;
 }
 
@@ -213,7 +206,7 @@ static void move_if(struct fpu *fpu, unsigned i, bool condition)
     } else if (condition) {
         x87_set(fpu, 0, x87_get(fpu, i));
     }
-    x87_finish(fpu, &env, X87_C1);
+    x87_finish(fpu, &env, env.status & X87_SF ? X87_C1 : 0);
 }
 
 #define X87_CMOV(name, flags)                                                                      \
@@ -273,6 +266,16 @@ static uint32_t fstp(struct fpu *fpu, unsigned i, uint32_t eflags)
     return eflags;
 }
 
+/* An undocumented FSTP that does not mind an empty register: then it only pops. */
+static uint32_t fstp1(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    if (!x87_is_empty(fpu, 0))
+        return fstp(fpu, i, eflags);
+    x87_pop(fpu);
+    fpu->status &= (uint16_t)~X87_C1;
+    return eflags;
+}
+
 static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
 {
     struct f80_env env = x87_begin(fpu);
@@ -293,6 +296,7 @@ static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
 static uint32_t ffree(struct fpu *fpu, unsigned i, uint32_t eflags)
 {
     fpu->used &= (uint8_t)~(1u << x87_slot_of(fpu, i));
+    fpu->status &= (uint16_t)~X87_C1;
     return eflags;
 }
 
@@ -454,7 +458,6 @@ static void remainder_of(struct fpu *fpu, bool nearest)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v;
-    uint16_t written = X87_CONDITION;
 
     if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, 1))
         v = x87_underflow(&env);
@@ -462,7 +465,11 @@ static void remainder_of(struct fpu *fpu, bool nearest)
         v = f80_remainder(&env, x87_get(fpu, 0), x87_get(fpu, 1), nearest);
     if (!f80_blocked(&env))
         x87_set(fpu, 0, v);
-    x87_finish(fpu, &env, written);
+    /* C0 and C3 are bits of a quotient: where there is none they stay. */
+    bool quotient = !f80_blocked(&env) && f80_classify(v) != F80_NAN;
+    if (!quotient)
+        env.status &= (uint16_t)~(X87_C0 | X87_C2 | X87_C3);
+    x87_finish(fpu, &env, quotient ? X87_CONDITION : X87_C1 | X87_C2);
 }
 
 static uint32_t fprem(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -584,7 +591,7 @@ static uint32_t fcos(struct fpu *fpu, unsigned i, uint32_t eflags)
 /* esc & 7, then ModRM.reg. What depends on ModRM.rm too is below. */
 static x87_register_op *const by_reg[8][8] = {
     /* D8 */ {add_st0, mul_st0, fcom, fcomp, sub_st0, subr_st0, div_st0, divr_st0},
-    /* D9 */ {fld, fxch, NULL, fstp, NULL, NULL, NULL, NULL},
+    /* D9 */ {fld, fxch, NULL, fstp1, NULL, NULL, NULL, NULL},
     /* DA */ {fcmovb, fcmove, fcmovbe, fcmovu, NULL, NULL, NULL, NULL},
     /* DB */ {fcmovnb, fcmovne, fcmovnbe, fcmovnu, NULL, fucomi, fcomi, NULL},
     /* DC */ {add_sti, mul_sti, fcom, fcomp, sub_sti, subr_sti, div_sti, divr_sti},

@@ -59,12 +59,15 @@ static inline uint16_t x87_summarize(uint16_t status, uint16_t control)
     return status;
 }
 
-/* Adds what an operation raised; the condition bits named in `written` are replaced. */
+/* Adds what an operation raised; the condition bits named in `written` are replaced. What was
+ * blocked has not been computed, hence raises nothing that its result would have. */
 static inline void x87_finish(struct fpu *fpu, const struct f80_env *env, uint16_t written)
 {
-    uint16_t status = (uint16_t)((fpu->status & ~written) | env->status);
+    uint16_t raised = env->status;
 
-    fpu->status = x87_summarize(status, fpu->control);
+    if (f80_blocked(env))
+        raised &= (uint16_t)~(X87_OE | X87_UE | X87_PE | (raised & X87_SF ? 0 : X87_C1));
+    fpu->status = x87_summarize((uint16_t)((fpu->status & ~written) | raised), fpu->control);
 }
 
 /* A source register that is empty. */
@@ -81,12 +84,13 @@ static inline struct f80 x87_overflow(struct f80_env *env)
     return f80_indefinite();
 }
 
-/* Ends an instruction that pushes: v unless the stack is full or the operation was blocked. */
+/* Ends an instruction that pushes: v unless the stack is full or the operation was invalid. A
+ * denormal is loaded even when DE is unmasked. */
 static inline void x87_finish_push(struct fpu *fpu, struct f80_env *env, struct f80 v)
 {
-    if (!x87_is_empty(fpu, 7))
+    if (!x87_is_empty(fpu, 7) && !(env->status & X87_SF))
         v = x87_overflow(env);
-    if (!f80_blocked(env))
+    if (!(env->status & ~env->control & X87_IE))
         x87_push(fpu, v);
     x87_finish(fpu, env, X87_C1);
 }

@@ -60,12 +60,13 @@ static struct f80 read_number(struct f80_env *env, enum format format, const voi
     }
 }
 
-/* A NaN or an invalid operation takes precedence over a denormal operand (SDM 1 4.9.2). */
+/* A NaN, an invalid operation and a division by zero take precedence over a denormal operand
+ * (SDM 1 4.9.2). */
 static void add_denormal(struct f80_env *env, uint16_t denormal, struct f80 st0)
 {
     enum f80_class class = f80_classify(st0);
 
-    if (!(env->status & X87_IE) && class != F80_NAN && class != F80_UNSUPPORTED)
+    if (!(env->status & (X87_IE | X87_ZE)) && class != F80_NAN && class != F80_UNSUPPORTED)
         env->status |= denormal;
 }
 
@@ -80,13 +81,9 @@ static void compare_memory(struct fpu *fpu, struct f80_env *env, struct f80 v, b
         condition = f80_compare(env, x87_get(fpu, 0), v, false);
         add_denormal(env, denormal, x87_get(fpu, 0));
     }
-    if (f80_blocked(env)) {
-        x87_finish(fpu, env, X87_C1);
-        return;
-    }
-    env->status |= condition;
-    if (pop)
+    if (pop && !f80_blocked(env))
         x87_pop(fpu);
+    env->status |= condition;
     x87_finish(fpu, env, X87_CONDITION);
 }
 
@@ -239,6 +236,8 @@ struct x87_stored x87_store(const struct fpu *fpu, uint8_t esc, uint8_t reg, voi
     }
     write_top(fpu, &env, n, reg, bytes);
     out.write = !(env.status & ~fpu->control & (X87_BEFORE | X87_OE | X87_UE));
+    if (!out.write) /* not stored, hence not rounded */
+        env.status &= (uint16_t)~(X87_PE | (env.status & X87_SF ? 0 : X87_C1));
     out.status = (uint16_t)((fpu->status & ~X87_C1) | env.status);
     if (out.write && reg != 2) {
         out.used &= (uint8_t)~(1u << x87_slot_of(fpu, 0));
