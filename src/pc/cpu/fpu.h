@@ -195,7 +195,7 @@ struct simd_form {
     uint8_t level; /* enum simd_level */
 };
 
-enum simd_level { SIMD_MMX, SIMD_SSE, SIMD_SSE2 };
+enum simd_level { SIMD_LEVEL_MMX, SIMD_LEVEL_SSE, SIMD_LEVEL_SSE2 };
 
 extern const struct simd_form simd_forms[];
 extern const unsigned simd_form_count;
