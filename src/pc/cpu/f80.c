@@ -287,12 +287,9 @@ uint16_t f80_compare(struct f80_env *env, struct f80 a, struct f80 b, bool quiet
 uint16_t f80_examine(struct f80 a)
 {
     static const uint16_t condition[] = {
-        [F80_ZERO] = X87_C3,
-        [F80_DENORMAL] = X87_C3 | X87_C2,
-        [F80_NORMAL] = X87_C2,
-        [F80_INFINITY] = X87_C2 | X87_C0,
-        [F80_NAN] = X87_C0,
-        [F80_UNSUPPORTED] = 0,
+        [F80_ZERO] = X87_C3,   [F80_DENORMAL] = X87_C3 | X87_C2,
+        [F80_NORMAL] = X87_C2, [F80_INFINITY] = X87_C2 | X87_C0,
+        [F80_NAN] = X87_C0,    [F80_UNSUPPORTED] = 0,
     };
     return (uint16_t)(condition[f80_classify(a)] | (f80_sign(a) ? X87_C1 : 0));
 }

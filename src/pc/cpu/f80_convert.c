@@ -94,8 +94,7 @@ static uint64_t f80_narrow(struct f80_env *env, struct f80 v, const struct narro
     default:
         break;
     }
-    struct rounded out =
-        real_round(f80_unpack(v), to->range, f80_rc(env), ~(unsigned)env->control);
+    struct rounded out = real_round(f80_unpack(v), to->range, f80_rc(env), ~(unsigned)env->control);
     env->status |= out.flags;
     if (out.infinite)
         return narrow_make(to, sign, to->exp_max, 0);

@@ -54,7 +54,8 @@ static uint32_t get32(const uint8_t *bytes)
 
 /* ---- tags --------------------------------------------------------------------------------- */
 
-/* The full tag word is made from the contents (SDM 1 8.1.7): 0 valid, 1 zero, 2 special, 3 empty. */
+/* The full tag word is made from the contents (SDM 1 8.1.7): 0 valid, 1 zero, 2 special, 3 empty.
+ */
 static uint16_t full_tags(const struct fpu *fpu)
 {
     uint16_t tags = 0;
@@ -95,9 +96,12 @@ unsigned fpu_environment_bytes(enum x87_layout layout)
 
 void fpu_store_environment(const struct fpu *fpu, uint8_t *bytes, enum x87_layout layout)
 {
-    uint32_t field[7] = {fpu->control,     fpu->status,
-                         full_tags(fpu),   fpu->instruction,
-                         fpu->instruction_selector, fpu->operand,
+    uint32_t field[7] = {fpu->control,
+                         fpu->status,
+                         full_tags(fpu),
+                         fpu->instruction,
+                         fpu->instruction_selector,
+                         fpu->operand,
                          fpu->operand_selector};
 
     if (layout_is_real(layout)) { /* linear addresses, in two parts */

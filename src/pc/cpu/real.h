@@ -214,6 +214,7 @@ struct rounded {
     int32_t exp;
     uint16_t flags;
     bool infinite;
+    bool tiny; /* also when denormalizing rounded it back up to the smallest normal number */
 };
 
 /* Whether to round away from zero, the part cut off being tail / 2^128 of the last place. */
@@ -262,6 +263,7 @@ static inline struct rounded real_round_tiny(struct real r, struct real_range ra
 {
     bool carry;
 
+    normal.tiny = true;
     if (unmasked & REAL_UE) {
         normal.exp += range.adjust;
         normal.flags |= REAL_UE;

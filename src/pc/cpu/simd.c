@@ -2,8 +2,8 @@
 #include "simd.h"
 
 #define SIMD(prefix, opcode, reg, name, dst, src, bytes, aligned, imm, level, function)            \
-    {#name,      function,   SIMD_##prefix, opcode, reg, SIMD_##dst, SIMD_##src, bytes, aligned,    \
-     imm,        SIMD_LEVEL_##level},
+    {#name,   function, SIMD_##prefix,     opcode, reg, SIMD_##dst, SIMD_##src, bytes,             \
+     aligned, imm,      SIMD_LEVEL_##level},
 
 const struct simd_form simd_forms[] = {
 #include "simd.def"

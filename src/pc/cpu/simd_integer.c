@@ -66,16 +66,16 @@ SIMD_LANES(pavgw, u16, uint16_t, (a + b + 1) >> 1)
 
 /* ---- bits --------------------------------------------------------------------------------- */
 
-SIMD_LANES(pand, u64, uint64_t, a & b)
-SIMD_LANES(pandn, u64, uint64_t, ~a & b)
+SIMD_LANES(pand, u64, uint64_t, a &b)
+SIMD_LANES(pandn, u64, uint64_t, ~a &b)
 SIMD_LANES(por, u64, uint64_t, a | b)
 SIMD_LANES(pxor, u64, uint64_t, a ^ b)
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-SIMD_LANES(pmullw, u16, uint16_t, (uint32_t)a * b)
-SIMD_LANES(pmulhw, u16, int16_t, a * b >> 16)
-SIMD_LANES(pmulhuw, u16, uint16_t, (uint32_t)a * b >> 16)
+SIMD_LANES(pmullw, u16, uint16_t, (uint32_t)a *b)
+SIMD_LANES(pmulhw, u16, int16_t, a *b >> 16)
+SIMD_LANES(pmulhuw, u16, uint16_t, (uint32_t)a *b >> 16)
 SIMD_LANES(pmuludq, u64, uint64_t, (a & UINT32_MAX) * (b & UINT32_MAX))
 
 /* Two products of words added: wraps only when all four are 8000h. */

@@ -64,5 +64,6 @@ void mmx_emms(struct fpu *fpu, union xmm *dst, const union xmm *src, uint8_t imm
     (void)dst;
     (void)src;
     (void)imm;
+    fpu->status &= (uint16_t)~X87_TOP;
     fpu->used = 0;
 }

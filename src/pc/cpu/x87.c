@@ -295,7 +295,7 @@ static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
 
 static uint32_t ffree(struct fpu *fpu, unsigned i, uint32_t eflags)
 {
-    fpu->used &= (uint8_t)~(1u << x87_slot_of(fpu, i));
+    fpu->used &= (uint8_t) ~(1u << x87_slot_of(fpu, i));
     fpu->status &= (uint16_t)~X87_C1;
     return eflags;
 }
@@ -468,7 +468,7 @@ static void remainder_of(struct fpu *fpu, bool nearest)
     /* C0 and C3 are bits of a quotient: where there is none they stay. */
     bool quotient = !f80_blocked(&env) && f80_classify(v) != F80_NAN;
     if (!quotient)
-        env.status &= (uint16_t)~(X87_C0 | X87_C2 | X87_C3);
+        env.status &= (uint16_t) ~(X87_C0 | X87_C2 | X87_C3);
     x87_finish(fpu, &env, quotient ? X87_CONDITION : X87_C1 | X87_C2);
 }
 
@@ -602,10 +602,10 @@ static x87_register_op *const by_reg[8][8] = {
 
 /* D9 E0-FF. */
 static x87_register_op *const by_rm[32] = {
-    fchs,  fabs_,   NULL,  NULL,    ftst,    fxam,   NULL,    NULL,    /* E0 */
-    fld1,  fldl2t,  fldl2e, fldpi,  fldlg2,  fldln2, fldz,    NULL,    /* E8 */
-    f2xm1, fyl2x,   fptan, fpatan,  fxtract, fprem1, fdecstp, fincstp, /* F0 */
-    fprem, fyl2xp1, fsqrt, fsincos, frndint, fscale, fsin,    fcos,    /* F8 */
+    fchs,  fabs_,   NULL,   NULL,    ftst,    fxam,   NULL,    NULL,    /* E0 */
+    fld1,  fldl2t,  fldl2e, fldpi,   fldlg2,  fldln2, fldz,    NULL,    /* E8 */
+    f2xm1, fyl2x,   fptan,  fpatan,  fxtract, fprem1, fdecstp, fincstp, /* F0 */
+    fprem, fyl2xp1, fsqrt,  fsincos, frndint, fscale, fsin,    fcos,    /* F8 */
 };
 
 x87_register_op *x87_register_find(uint8_t esc, uint8_t modrm)

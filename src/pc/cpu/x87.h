@@ -35,7 +35,7 @@ static inline uint16_t x87_turn(uint16_t status, unsigned by)
 
 static inline void x87_pop(struct fpu *fpu)
 {
-    fpu->used &= (uint8_t)~(1u << x87_slot_of(fpu, 0));
+    fpu->used &= (uint8_t) ~(1u << x87_slot_of(fpu, 0));
     fpu->status = x87_turn(fpu->status, 1);
 }
 
@@ -53,7 +53,7 @@ static inline struct f80_env x87_begin(const struct fpu *fpu)
 /* ES and B follow from the flags and their masks (SDM 1 8.1.3.3). */
 static inline uint16_t x87_summarize(uint16_t status, uint16_t control)
 {
-    status &= (uint16_t)~(X87_ES | X87_B);
+    status &= (uint16_t) ~(X87_ES | X87_B);
     if (status & ~control & X87_EXCEPTIONS)
         status |= X87_ES | X87_B;
     return status;
@@ -66,7 +66,7 @@ static inline void x87_finish(struct fpu *fpu, const struct f80_env *env, uint16
     uint16_t raised = env->status;
 
     if (f80_blocked(env))
-        raised &= (uint16_t)~(X87_OE | X87_UE | X87_PE | (raised & X87_SF ? 0 : X87_C1));
+        raised &= (uint16_t) ~(X87_OE | X87_UE | X87_PE | (raised & X87_SF ? 0 : X87_C1));
     fpu->status = x87_summarize((uint16_t)((fpu->status & ~written) | raised), fpu->control);
 }
 

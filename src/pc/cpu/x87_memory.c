@@ -237,10 +237,10 @@ struct x87_stored x87_store(const struct fpu *fpu, uint8_t esc, uint8_t reg, voi
     write_top(fpu, &env, n, reg, bytes);
     out.write = !(env.status & ~fpu->control & (X87_BEFORE | X87_OE | X87_UE));
     if (!out.write) /* not stored, hence not rounded */
-        env.status &= (uint16_t)~(X87_PE | (env.status & X87_SF ? 0 : X87_C1));
+        env.status &= (uint16_t) ~(X87_PE | (env.status & X87_SF ? 0 : X87_C1));
     out.status = (uint16_t)((fpu->status & ~X87_C1) | env.status);
     if (out.write && reg != 2) {
-        out.used &= (uint8_t)~(1u << x87_slot_of(fpu, 0));
+        out.used &= (uint8_t) ~(1u << x87_slot_of(fpu, 0));
         out.status = x87_turn(out.status, 1);
     }
     out.status = x87_summarize(out.status, fpu->control);

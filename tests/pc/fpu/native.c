@@ -59,8 +59,7 @@ struct native_code *native_compile(const uint8_t *bytes, unsigned count)
 
     if (!code)
         abort();
-    code->page =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    code->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code->page == MAP_FAILED)
         abort();
     code->resume = (unsigned)sizeof(enter) + count;

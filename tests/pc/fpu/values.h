@@ -11,7 +11,7 @@ struct values {
     uint64_t state;
 };
 
-uint64_t values_seed(void); /* fresh in every run, or $HALTER_SEED */
+uint64_t values_seed(void);            /* fresh in every run, or $HALTER_SEED */
 uint64_t values_count(uint64_t usual); /* or $HALTER_CASES */
 
 uint64_t values_bits(struct values *v);

@@ -55,7 +55,7 @@ void x87_case_make(struct x87_case *c, struct values *v)
     fpu->used = r & 0xc ? 0xff : (uint8_t)(r >> 8);
     unsigned top = fpu->status >> 11 & 7;
     if (r & 0x10)
-        fpu->used &= (uint8_t)~(1u << ((top + 7) & 7)); /* room for a push */
+        fpu->used &= (uint8_t) ~(1u << ((top + 7) & 7)); /* room for a push */
     fill_registers(fpu, v);
     fill_memory(c, v);
     memcpy(c->memory_before, c->memory, sizeof(c->memory));
