@@ -20,8 +20,10 @@ enum { X87_CASE_EFLAGS = 0x8d5 };
 void x87_case_make(struct x87_case *c, struct values *v);
 void x87_case_run(struct x87_case *c, const struct native_code *code);
 
-/* The state after, as FXSAVE shows it on both sides; NULL when equal, else what differs. */
+/* The state after, as FXSAVE shows it on both sides; NULL when equal, else what differs. Of a
+ * transcendental function, registers may differ by a unit in the last place, and then C1. */
 const char *x87_case_difference(struct x87_case *c);
+bool x87_case_transcendental(const struct x87_case *c);
 void x87_case_print(const struct x87_case *c, const char *why);
 
 #endif
