@@ -195,13 +195,14 @@ struct simd_form {
     uint8_t level; /* enum simd_level */
 };
 
-enum simd_level { SIMD_MMX, SIMD_SSE, SIMD_SSE2 };
+enum simd_level { SIMD_LEVEL_MMX, SIMD_LEVEL_SSE, SIMD_LEVEL_SSE2 };
 
 extern const struct simd_form simd_forms[];
 extern const unsigned simd_form_count;
 
 /* Before an MMX instruction (a form with an operand P, N or Q; not CVTPI2PD and CVTPI2PS from
- * memory): TOP becomes 0 and all registers valid (SDM 1 9.5.1); MMn is &fpu->st[n].mm. */
+ * memory): TOP becomes 0 and all registers valid (SDM 1 9.5.1); MMn is &fpu->st[n].mm. This stays
+ * so when the instruction then raises #XM. Not before EMMS, whose operation does its own. */
 static inline void mmx_enter(struct fpu *fpu)
 {
     fpu->status &= (uint16_t)~X87_TOP;
