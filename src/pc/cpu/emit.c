@@ -182,6 +182,8 @@ static void emit_help(const struct insn *insn, uint32_t key, struct uop *u)
             (uint8_t)((insn->segment != INSN_NO_SEG ? insn->segment : SEG_DS) << UOP_SEG_SHIFT);
         if (insn->addr16)
             u->scale_seg |= UOP_A16;
+        if (insn->map == 1) /* MASKMOVDQU, not MASKMOVQ */
+            u->src = insn->opsize_prefix;
     }
 }
 

@@ -13,6 +13,7 @@
 enum {
     EXT__ = ISA_EXT_ANY,
     EXT_M = ISA_EXT_ANY & ~1, /* any reg field, memory only; told apart below */
+    EXT_R = ISA_EXT_ANY & ~2, /* registers only */
     EXT_0 = 0,
     EXT_1,
     EXT_2,
@@ -93,11 +94,12 @@ static void index_opcode(struct isa_index *index, unsigned opcode, const struct 
                          uint16_t number)
 {
     for (unsigned reg = 0; reg < 8; reg++) {
-        bool any = entry->ext == EXT__ || entry->ext == EXT_M;
+        bool any = entry->ext == EXT__ || entry->ext == EXT_M || entry->ext == EXT_R;
         if (!any && (entry->ext & 7) != reg)
             continue;
         uint16_t *slot = index->entry[entry->map][opcode][reg];
-        slot[0] = number;
+        if (entry->ext != EXT_R)
+            slot[0] = number;
         bool memory_only = entry->ext == EXT_M || (!any && (entry->ext & ISA_EXT_MEM));
         if (!memory_only)
             slot[1] = number;
