@@ -80,9 +80,9 @@ struct halter_death {
     const char *detail;    /* one line for people: what broke, which layer is missing, ... or "" */
     uint64_t generation;   /* which process it was, counted over the host's life */
     int pid;               /* it had; reused by now, perhaps: for logs only */
-    uint64_t call;         /* the call in flight, 0 for none */
+    uint64_t call;         /* the last call it was sent, 0 for none */
     bool loading;          /* it died while the plugin was being loaded */
-    bool final;            /* the process is reaped, so the figures below are known */
+    bool final;            /* the process is reaped and the figures below are known */
     uint64_t cpu_ns;       /* user and system time of its life */
     uint64_t peak_bytes;   /* its peak resident memory */
     uint64_t lived_ns;     /* from fork to death */
@@ -150,6 +150,7 @@ enum halter_guest_state {
     HALTER_GUEST_BACKOFF = 4,     /* died without a success in between: waits before it tries again */
     HALTER_GUEST_QUARANTINED = 5, /* died so too often: waits for halter_guest_reset() */
     HALTER_GUEST_CLOSED = 6,
+    HALTER_GUEST_FAILED = 7,      /* its source does not load: waits for halter_guest_reload() */
 };
 HALTER_API const char *halter_guest_state_text(enum halter_guest_state state);
 
@@ -165,9 +166,10 @@ struct halter_plugin_options {
     uint32_t deadline_ms;    /* of a call, unless the call says; default 1000 */
     uint32_t wall_cap_ms;    /* of a call or load, host's work included; default 10 × the deadline */
     uint32_t queue_max;      /* calls accepted and not finished; default 64 */
-    uint32_t backoff_min_ms; /* after the first fruitless death; doubles each time; default 50 */
+    uint32_t backoff_min_ms; /* the wait after the second death in a row with no call answered in
+                                between (after the first it restarts at once); doubles; default 50 */
     uint32_t backoff_max_ms; /* default 10000 */
-    uint32_t quarantine_after; /* fruitless deaths in a row; default 5, UINT32_MAX: never */
+    uint32_t quarantine_after; /* such deaths in a row; default 5, UINT32_MAX: never */
     uint64_t memory_bytes;   /* limit of resident memory, default 512 MiB, UINT64_MAX: none */
     uint32_t cpu_seconds;    /* limit of a process's CPU time; 0: none */
     uint32_t log_lines_per_second; /* of console, host.log and stderr together; default 1000 */
@@ -203,7 +205,7 @@ HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *sourc
                                    size_t source_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
-/* Ends backoff or quarantine: loads again at once. EBUSY in any other state. */
+/* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
 HALTER_API int halter_guest_reset(struct halter_guest *guest);
 
 HALTER_API enum halter_guest_state halter_guest_state(const struct halter_guest *guest);
@@ -241,7 +243,11 @@ struct halter_call_options {
     size_t size;          /* set by HALTER_CALL_INIT */
     uint32_t deadline_ms; /* 0: the guest's */
     uint32_t wall_cap_ms; /* 0: the guest's */
+    const int *fds;       /* descriptors to pass: ctx.files[0…] in the script. Borrowed: they are
+                             duplicated, and stay yours to close */
+    unsigned nfds;        /* at most HALTER_FDS_MAX */
 };
+#define HALTER_FDS_MAX 8
 #define HALTER_CALL_INIT {.size = sizeof(struct halter_call_options)}
 
 /*
@@ -249,7 +255,13 @@ struct halter_call_options {
  * script, its promises, the conversion of the result and the reporting of errors, and pauses while
  * the host works on a reverse call; the wall cap covers everything. `options` may be NULL; *call,
  * when not NULL, gets the call's number for halter_cancel().
- * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED.
+ * `json_bytes` 0: json is terminated by NUL.
+ *
+ * A passed descriptor gives what it was opened for and no more: a file for reading is read, a
+ * directory is listed, nothing is opened below it and nothing is opened anew. It shares its offset
+ * with yours: open one for the purpose.
+ * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED, ESYSTEM (a
+ * descriptor cannot be duplicated: errno).
  */
 HALTER_API int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
                            const struct halter_call_options *options, halter_result_fn callback,
@@ -286,6 +298,9 @@ HALTER_API int halter_provide(struct halter_host *host, const char *name, halter
                               void *data);
 /* Answers with JSON. EJSON (the request is still open), ENOMEM. The request is gone on success. */
 HALTER_API int halter_answer(struct halter_request *request, const char *json, size_t json_bytes);
+/* The same with descriptors, which become the answer's files; they are duplicated. Also ESYSTEM. */
+HALTER_API int halter_answer_fds(struct halter_request *request, const char *json,
+                                 size_t json_bytes, const int *fds, unsigned nfds);
 /* Fails it: the script gets an Error with this message. `denied` makes it a denial (an event). */
 HALTER_API int halter_refuse(struct halter_request *request, bool denied, const char *message);
 HALTER_API struct halter_guest *halter_request_guest(const struct halter_request *request);
@@ -297,7 +312,8 @@ enum halter_event_type {
     HALTER_EVENT_LOAD_FAILED = 2,   /* error: what the script got wrong */
     HALTER_EVENT_RELOADED = 3,
     HALTER_EVENT_RELOAD_FAILED = 4, /* error or death says why; the old version serves on */
-    HALTER_EVENT_DEATH = 5,         /* death: reason known; final tells whether the figures are */
+    HALTER_EVENT_DEATH = 5,         /* death: a process has ended and its figures are known (a
+                                       call that failed of it was told when the reason was) */
     HALTER_EVENT_RESTARTING = 6,    /* delay_ms until it is tried again */
     HALTER_EVENT_QUARANTINED = 7,   /* death: the last one */
     HALTER_EVENT_LOG = 8,           /* level, text: one line from console or host.log */
