@@ -1,7 +1,7 @@
 /* bzimage.c: see bzimage.h. Offsets are those of Linux Documentation/x86/boot.rst. */
-#include "bzimage.h"
+#include "cli/bzimage.h"
 
-#include "unpack.h"
+#include "cli/unpack.h"
 
 #include <stdlib.h>
 #include <string.h>

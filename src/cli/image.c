@@ -1,8 +1,9 @@
 /* image.c: `halter image BZIMAGE ELF` takes the kernel out of a bzImage; see bzimage.h. An ELF is
  * copied as it is, so that a script need not know which of the two it has. */
-#include "image.h"
-
-#include "bzimage.h"
+#include "cli/bzimage.h"
+#include "cli/options.h"
+#include "cli/say.h"
+#include "cli/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,8 +33,10 @@ static const char *read_all(const char *path, uint8_t **bytes, size_t *count)
                         : ferror(file) ? strerror(errno)
                                        : NULL;
     fclose(file);
-    if (wrong)
+    if (wrong) {
         free(*bytes);
+        *bytes = NULL;
+    }
     return wrong;
 }
 
@@ -59,32 +62,49 @@ static const char *write_all(const char *path, const uint8_t *bytes, size_t coun
     return wrong;
 }
 
-static int complain(const char *path, const char *wrong)
-{
-    fprintf(stderr, "halter image: %s: %s\n", path, wrong);
-    return 1;
-}
+static const struct option_spec image_options[] = {{NULL}};
 
-int halter_image_main(int argc, char **argv)
+static int image_main(const struct verb *verb, int argc, char **argv)
 {
+    struct options options;
     uint8_t *image = NULL, *elf = NULL;
-    size_t bytes = 0, elf_bytes;
-    const char *wrong;
+    size_t bytes = 0, elf_bytes = 0;
+    const char *wrong, *from, *to, *at_fault;
+    int option;
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: halter image BZIMAGE ELF\n");
-        return 2;
+    options_start(&options, verb->options, argc, argv);
+    while ((option = options_next(&options)) != OPTIONS_END) {
+        if (option != OPTIONS_HELP)
+            return EXIT_USAGE;
+        options_help(verb);
+        return EXIT_OK;
     }
-    wrong = read_all(argv[1], &image, &bytes);
-    if (wrong)
-        return complain(argv[1], wrong);
-    if (bytes > 4 && memcmp(image, "\177ELF", 4) == 0)
-        wrong = write_all(argv[2], image, bytes);
-    else if ((wrong = bzimage_unpack(image, bytes, &elf, &elf_bytes)) != NULL)
-        argv[2] = argv[1]; /* the fault is the input's */
-    else
-        wrong = write_all(argv[2], elf, elf_bytes);
+    if (options.noperands != 2) {
+        say("a bzImage to read and an ELF to write are needed; --help tells more");
+        return EXIT_USAGE;
+    }
+    at_fault = from = options.operands[0];
+    to = options.operands[1];
+    wrong = read_all(from, &image, &bytes);
+    if (!wrong && bytes > 4 && memcmp(image, "\177ELF", 4) != 0)
+        wrong = bzimage_unpack(image, bytes, &elf, &elf_bytes);
+    if (!wrong) {
+        at_fault = to;
+        wrong = elf ? write_all(to, elf, elf_bytes) : write_all(to, image, bytes);
+    }
     free(elf);
     free(image);
-    return wrong ? complain(argv[2], wrong) : 0;
+    if (wrong)
+        say("%s: %s", at_fault, wrong);
+    return wrong ? EXIT_IO : EXIT_OK;
 }
+
+const struct verb image_verb = {
+    .name = "image",
+    .summary = "take the kernel out of a bzImage",
+    .synopsis = "BZIMAGE ELF",
+    .description = "Writes the ELF that a Linux bzImage unpacks when it boots (gzip, xz, zstd or\n"
+                   "lz4), so that a PC which boots it starts with the kernel itself.",
+    .options = image_options,
+    .main = image_main,
+};

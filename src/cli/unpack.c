@@ -1,5 +1,5 @@
 /* unpack.c: see unpack.h. Every format is known by its first bytes. */
-#include "unpack.h"
+#include "cli/unpack.h"
 
 #include <lz4.h>
 #include <lzma.h>

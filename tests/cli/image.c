@@ -167,8 +167,8 @@ static void damage_is_refused(void **state)
         put(image.bytes + image.payload + 200, 4, 0xffffffff);
         put(image.bytes + image.payload + 2000, 4, 0xffffffff);
         if (!bzimage_unpack(image.bytes, image.count, &elf, &bytes)) {
-            /* lz4 has no checksum: literals change unseen, but never the size */
-            assert_int_equal(i, 3);
+            /* zstd and lz4 come without a checksum: literals change unseen, but never the size */
+            assert_true(i >= 2);
             free(elf);
         }
         packs[i](&image);
