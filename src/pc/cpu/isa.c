@@ -127,7 +127,7 @@ static void index_simd(struct isa_index *index, const struct simd_form *form, ui
 
 static void index_all_simd(struct isa_index *index, enum cpu_model model)
 {
-    static const int highest[] = {-1, SIMD_SSE, SIMD_SSE2};
+    static const int highest[] = {-1, SIMD_LEVEL_SSE, SIMD_LEVEL_SSE2};
     for (unsigned i = 0; i < simd_form_count; i++)
         if ((int)simd_forms[i].level <= highest[model])
             index_simd(index, &simd_forms[i], (uint16_t)(i + 1));

@@ -211,8 +211,8 @@ enum {
     MSR_SYSENTER_ESP = 0x175,
     MSR_SYSENTER_EIP = 0x176,
     MSR_MISC_ENABLE = 0x1a0,
-    MSR_EFER = 0xc0000080,
 };
+#define MSR_EFER 0xc0000080u
 
 static uint64_t read_tsc(struct cpu *cpu)
 {

@@ -54,7 +54,6 @@ enum {
     CR0_AM = 1u << 18,
     CR0_NW = 1u << 29,
     CR0_CD = 1u << 30,
-    CR0_PG = 1u << 31,
     CR4_TSD = 1u << 2,
     CR4_DE = 1u << 3,
     CR4_PSE = 1u << 4,
@@ -66,6 +65,8 @@ enum {
     CR4_OSXMMEXCPT = 1u << 10,
     EFER_NXE = 1u << 11,
 };
+
+#define CR0_PG (1u << 31) /* not an enumerator: too large for ISO C */
 
 enum vector {
     VEC_DE,
