@@ -1,0 +1,679 @@
+/* x87.c: the register forms of D8-DF, one small function each, found by opcode.
+ *
+ * Each checks the register stack first (an empty source, a full stack), then operates, then lets
+ * what is unmasked decide whether the result goes in (SDM 1 8.5). */
+#include "x87.h"
+
+#include <stddef.h>
+
+/* ---- arithmetic --------------------------------------------------------------------------- */
+
+static struct f80 f80_sub_reversed(struct f80_env *env, struct f80 a, struct f80 b)
+{
+    return f80_sub(env, b, a);
+}
+
+static struct f80 f80_div_reversed(struct f80_env *env, struct f80 a, struct f80 b)
+{
+    return f80_div(env, b, a);
+}
+
+f80_binary_op *const x87_binary_ops[8] = {f80_add, f80_mul,          NULL,    NULL,
+                                          f80_sub, f80_sub_reversed, f80_div, f80_div_reversed};
+
+/* ST(dst) = ST(0) op ST(i). */
+static inline void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 v;
+
+    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, i))
+        v = x87_underflow(&env);
+    else
+        v = op(&env, x87_get(fpu, 0), x87_get(fpu, i));
+    if (!f80_blocked(&env)) {
+        x87_set(fpu, dst, v);
+        if (pop)
+            x87_pop(fpu);
+    }
+    x87_finish(fpu, &env, X87_C1);
+}
+
+/* D8: ST(0) = ST(0) op ST(i). DC, DE: ST(i) = ST(0) op ST(i), where subtraction and division have
+ * exchanged encodings, so that /4 is the reversed one (SDM 2A FSUBR). */
+#define X87_BINARY(name, op)                                                                       \
+    static uint32_t name##_st0(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
+    {                                                                                              \
+        binary(fpu, op, i, 0, false);                                                              \
+        return eflags;                                                                             \
+    }                                                                                              \
+    static uint32_t name##_sti(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
+    {                                                                                              \
+        binary(fpu, op, i, i, false);                                                              \
+        return eflags;                                                                             \
+    }                                                                                              \
+    static uint32_t name##_pop(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
+    {                                                                                              \
+        binary(fpu, op, i, i, true);                                                               \
+        return eflags;                                                                             \
+    }
+
+X87_BINARY(add, f80_add)
+X87_BINARY(mul, f80_mul)
+X87_BINARY(sub, f80_sub)
+X87_BINARY(subr, f80_sub_reversed)
+X87_BINARY(div, f80_div)
+X87_BINARY(divr, f80_div_reversed)
+
+/* ---- comparisons -------------------------------------------------------------------------- */
+
+static void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
+{
+    struct f80_env env = x87_begin(fpu);
+    uint16_t condition = X87_C3 | X87_C2 | X87_C0;
+
+    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, i))
+        x87_underflow(&env);
+    else
+        condition = f80_compare(&env, x87_get(fpu, 0), x87_get(fpu, i), quiet);
+    for (bool blocked = f80_blocked(&env); pops && !blocked; pops--)
+        x87_pop(fpu);
+    env.status |= condition; /* also when an exception is unmasked */
+    x87_finish(fpu, &env, X87_CONDITION);
+}
+
+static uint32_t fcom(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    compare(fpu, i, false, 0);
+    return eflags;
+}
+
+static uint32_t fcomp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    compare(fpu, i, false, 1);
+    return eflags;
+}
+
+static uint32_t fcompp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    compare(fpu, 1, false, 2);
+    return eflags;
+}
+
+static uint32_t fucom(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    compare(fpu, i, true, 0);
+    return eflags;
+}
+
+static uint32_t fucomp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    compare(fpu, i, true, 1);
+    return eflags;
+}
+
+static uint32_t fucompp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    compare(fpu, 1, true, 2);
+    return eflags;
+}
+
+static uint32_t ftst(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    uint16_t condition = X87_C3 | X87_C2 | X87_C0;
+
+    (void)i;
+    if (x87_is_empty(fpu, 0))
+        x87_underflow(&env);
+    else
+        condition = f80_compare(&env, x87_get(fpu, 0), f80_zero(false), false);
+    env.status |= condition;
+    x87_finish(fpu, &env, X87_CONDITION);
+    return eflags;
+}
+
+static uint32_t fxam(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 v = x87_get(fpu, 0);
+
+    (void)i;
+    if (x87_is_empty(fpu, 0))
+        env.status = (uint16_t)(X87_C3 | X87_C0 | (f80_sign(v) ? X87_C1 : 0));
+    else
+        env.status = f80_examine(v);
+    x87_finish(fpu, &env, X87_CONDITION);
+    return eflags;
+}
+
+/* ---- comparisons and moves by EFLAGS ------------------------------------------------------ */
+
+enum { EFLAGS_CF = 0x001, EFLAGS_PF = 0x004, EFLAGS_AF = 0x010, EFLAGS_ZF = 0x040 };
+enum { EFLAGS_SF = 0x080, EFLAGS_OF = 0x800 };
+
+static uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, bool quiet, bool pop)
+{
+    struct f80_env env = x87_begin(fpu);
+    uint16_t condition = X87_C3 | X87_C2 | X87_C0;
+
+    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, i))
+        x87_underflow(&env);
+    else
+        condition = f80_compare(&env, x87_get(fpu, 0), x87_get(fpu, i), quiet);
+    /* Like the condition code, also when an exception is unmasked. */
+    eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF);
+    eflags &= ~(uint32_t)(EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
+    eflags |= condition & X87_C3 ? EFLAGS_ZF : 0;
+    eflags |= condition & X87_C2 ? EFLAGS_PF : 0;
+    eflags |= condition & X87_C0 ? EFLAGS_CF : 0;
+    if (pop && !f80_blocked(&env))
+        x87_pop(fpu);
+    x87_finish(fpu, &env, env.status & X87_SF ? X87_C1 : 0);
+    return eflags;
+}
+
+static uint32_t fcomi(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    return compare_to_flags(fpu, i, eflags, false, false);
+}
+
+static uint32_t fcomip(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    return compare_to_flags(fpu, i, eflags, false, true);
+}
+
+static uint32_t fucomi(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    return compare_to_flags(fpu, i, eflags, true, false);
+}
+
+static uint32_t fucomip(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    return compare_to_flags(fpu, i, eflags, true, true);
+}
+
+static void move_if(struct fpu *fpu, unsigned i, bool condition)
+{
+    struct f80_env env = x87_begin(fpu);
+
+    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, i)) {
+        struct f80 v = x87_underflow(&env);
+        if (!f80_blocked(&env))
+            x87_set(fpu, 0, v);
+    } else if (condition) {
+        x87_set(fpu, 0, x87_get(fpu, i));
+    }
+    x87_finish(fpu, &env, env.status & X87_SF ? X87_C1 : 0);
+}
+
+#define X87_CMOV(name, flags)                                                                      \
+    static uint32_t fcmov##name(struct fpu *fpu, unsigned i, uint32_t eflags)                      \
+    {                                                                                              \
+        move_if(fpu, i, (eflags & (flags)) != 0);                                                  \
+        return eflags;                                                                             \
+    }                                                                                              \
+    static uint32_t fcmovn##name(struct fpu *fpu, unsigned i, uint32_t eflags)                     \
+    {                                                                                              \
+        move_if(fpu, i, (eflags & (flags)) == 0);                                                  \
+        return eflags;                                                                             \
+    }
+
+X87_CMOV(b, EFLAGS_CF)
+X87_CMOV(e, EFLAGS_ZF)
+X87_CMOV(be, EFLAGS_CF | EFLAGS_ZF)
+X87_CMOV(u, EFLAGS_PF)
+
+/* ---- moves and the stack ------------------------------------------------------------------ */
+
+static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 v = x87_get(fpu, i);
+
+    if (x87_is_empty(fpu, i))
+        v = x87_underflow(&env);
+    x87_finish_push(fpu, &env, v);
+    return eflags;
+}
+
+static void store(struct fpu *fpu, unsigned i, bool pop)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 v = x87_get(fpu, 0);
+
+    if (x87_is_empty(fpu, 0))
+        v = x87_underflow(&env);
+    if (!f80_blocked(&env)) {
+        x87_set(fpu, i, v);
+        if (pop)
+            x87_pop(fpu);
+    }
+    x87_finish(fpu, &env, X87_C1);
+}
+
+static uint32_t fst(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    store(fpu, i, false);
+    return eflags;
+}
+
+static uint32_t fstp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    store(fpu, i, true);
+    return eflags;
+}
+
+/* An undocumented FSTP that does not mind an empty register: then it only pops. */
+static uint32_t fstp1(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    if (!x87_is_empty(fpu, 0))
+        return fstp(fpu, i, eflags);
+    x87_pop(fpu);
+    fpu->status &= (uint16_t)~X87_C1;
+    return eflags;
+}
+
+static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 a = x87_get(fpu, 0), b = x87_get(fpu, i);
+
+    if (x87_is_empty(fpu, 0))
+        a = x87_underflow(&env);
+    if (x87_is_empty(fpu, i))
+        b = x87_underflow(&env);
+    if (!f80_blocked(&env)) {
+        x87_set(fpu, 0, b);
+        x87_set(fpu, i, a);
+    }
+    x87_finish(fpu, &env, X87_C1);
+    return eflags;
+}
+
+static uint32_t ffree(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    fpu->used &= (uint8_t) ~(1u << x87_slot_of(fpu, i));
+    fpu->status &= (uint16_t)~X87_C1;
+    return eflags;
+}
+
+static uint32_t ffreep(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    ffree(fpu, i, eflags);
+    x87_pop(fpu);
+    return eflags;
+}
+
+static uint32_t fdecstp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    fpu->status = (uint16_t)(x87_turn(fpu->status, 7) & ~X87_C1);
+    return eflags;
+}
+
+static uint32_t fincstp(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    fpu->status = (uint16_t)(x87_turn(fpu->status, 1) & ~X87_C1);
+    return eflags;
+}
+
+static uint32_t fnop(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)fpu;
+    (void)i;
+    return eflags;
+}
+
+static uint32_t fnclex(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    fpu->status &= X87_TOP | X87_CONDITION;
+    return eflags;
+}
+
+static uint32_t fninit(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    x87_fninit(fpu);
+    return eflags;
+}
+
+/* ---- constants ---------------------------------------------------------------------------- */
+
+/* The 64 bits below the constant and whether the rest is more than half of the last place. */
+struct constant {
+    uint64_t mantissa;
+    uint16_t exp;
+    bool high;
+};
+
+static uint32_t load_constant(struct fpu *fpu, struct constant c, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    unsigned rc = f80_rc(&env);
+
+    if (rc == RC_UP || (rc == RC_NEAREST && c.high))
+        c.mantissa++;
+    x87_finish_push(fpu, &env, f80_make(false, c.exp, c.mantissa));
+    return eflags;
+}
+
+#define X87_CONSTANT(name, exp, mantissa, high)                                                    \
+    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
+    {                                                                                              \
+        (void)i;                                                                                   \
+        return load_constant(fpu, (struct constant){mantissa, exp, high}, eflags);                 \
+    }
+
+X87_CONSTANT(fldl2t, 0x4000, 0xd49a784bcd1b8afe, false)
+X87_CONSTANT(fldl2e, 0x3fff, 0xb8aa3b295c17f0bb, true)
+X87_CONSTANT(fldpi, 0x4000, 0xc90fdaa22168c234, true)
+X87_CONSTANT(fldlg2, 0x3ffd, 0x9a209a84fbcff798, true)
+X87_CONSTANT(fldln2, 0x3ffe, 0xb17217f7d1cf79ab, true)
+
+static uint32_t fld1(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+
+    (void)i;
+    x87_finish_push(fpu, &env, f80_make(false, F80_BIAS, F80_TOP_BIT));
+    return eflags;
+}
+
+static uint32_t fldz(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+
+    (void)i;
+    x87_finish_push(fpu, &env, f80_zero(false));
+    return eflags;
+}
+
+/* ---- one operand, in ST(0) ---------------------------------------------------------------- */
+
+static struct f80 change_sign(struct f80_env *env, struct f80 v)
+{
+    (void)env;
+    v.sign_exponent ^= 0x8000;
+    return v;
+}
+
+static struct f80 absolute(struct f80_env *env, struct f80 v)
+{
+    (void)env;
+    v.sign_exponent &= 0x7fff;
+    return v;
+}
+
+#define X87_UNARY(name, op)                                                                        \
+    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
+    {                                                                                              \
+        struct f80_env env = x87_begin(fpu);                                                       \
+        struct f80 v = x87_is_empty(fpu, 0) ? x87_underflow(&env) : op(&env, x87_get(fpu, 0));     \
+                                                                                                   \
+        (void)i;                                                                                   \
+        if (!f80_blocked(&env))                                                                    \
+            x87_set(fpu, 0, v);                                                                    \
+        x87_finish(fpu, &env, X87_C1);                                                             \
+        return eflags;                                                                             \
+    }
+
+X87_UNARY(fchs, change_sign)
+X87_UNARY(fabs_, absolute)
+X87_UNARY(fsqrt, f80_sqrt)
+X87_UNARY(frndint, f80_round_to_integer)
+X87_UNARY(f2xm1, f80_2xm1)
+
+/* ---- two operands, in ST(0) and ST(1) ----------------------------------------------------- */
+
+static struct f80 atan_of(struct f80_env *env, struct f80 st0, struct f80 st1)
+{
+    return f80_atan(env, st1, st0);
+}
+
+#define X87_BINARY_POP(name, op)                                                                   \
+    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
+    {                                                                                              \
+        (void)i;                                                                                   \
+        binary(fpu, op, 1, 1, true);                                                               \
+        return eflags;                                                                             \
+    }
+
+X87_BINARY_POP(fyl2x, f80_yl2x)
+X87_BINARY_POP(fyl2xp1, f80_yl2xp1)
+X87_BINARY_POP(fpatan, atan_of)
+
+static uint32_t fscale(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    binary(fpu, f80_scale, 1, 0, false);
+    return eflags;
+}
+
+static void remainder_of(struct fpu *fpu, bool nearest)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 v;
+
+    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, 1))
+        v = x87_underflow(&env);
+    else
+        v = f80_remainder(&env, x87_get(fpu, 0), x87_get(fpu, 1), nearest);
+    if (!f80_blocked(&env))
+        x87_set(fpu, 0, v);
+    /* C0 and C3 are bits of a quotient: where there is none they stay. */
+    bool quotient = !f80_blocked(&env) && f80_classify(v) != F80_NAN;
+    if (!quotient)
+        env.status &= (uint16_t) ~(X87_C0 | X87_C2 | X87_C3);
+    x87_finish(fpu, &env, quotient ? X87_CONDITION : X87_C1 | X87_C2);
+}
+
+static uint32_t fprem(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    remainder_of(fpu, false);
+    return eflags;
+}
+
+static uint32_t fprem1(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    remainder_of(fpu, true);
+    return eflags;
+}
+
+/* ---- one operand, two results ------------------------------------------------------------- */
+
+/* Replaces ST(0) and pushes, unless the stack was empty or full. */
+static void finish_two(struct fpu *fpu, struct f80_env *env, struct f80 first, struct f80 second)
+{
+    if (!f80_blocked(env)) {
+        x87_set(fpu, 0, first);
+        x87_push(fpu, second);
+    }
+    x87_finish(fpu, env, X87_C1 | X87_C2);
+}
+
+/* The two faults of the stack, for which both results are indefinite. */
+static bool two_results_fault(struct fpu *fpu, struct f80_env *env)
+{
+    if (x87_is_empty(fpu, 0))
+        x87_underflow(env);
+    else if (!x87_is_empty(fpu, 7))
+        x87_overflow(env);
+    return env->status != 0;
+}
+
+static uint32_t fxtract(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 exponent = f80_indefinite(), mantissa = f80_indefinite();
+
+    (void)i;
+    if (!two_results_fault(fpu, &env))
+        mantissa = f80_extract(&env, x87_get(fpu, 0), &exponent);
+    if (!f80_blocked(&env)) {
+        x87_set(fpu, 0, exponent);
+        x87_push(fpu, mantissa);
+    }
+    x87_finish(fpu, &env, X87_C1);
+    return eflags;
+}
+
+static uint32_t fptan(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 tangent = f80_indefinite(), one = f80_indefinite();
+
+    (void)i;
+    if (!two_results_fault(fpu, &env)) {
+        one = f80_make(false, F80_BIAS, F80_TOP_BIT);
+        if (!f80_tan(&env, x87_get(fpu, 0), &tangent)) {
+            x87_finish(fpu, &env, X87_C1 | X87_C2);
+            return eflags;
+        }
+        if (f80_classify(tangent) == F80_NAN)
+            one = tangent;
+    }
+    finish_two(fpu, &env, tangent, one);
+    return eflags;
+}
+
+static uint32_t fsincos(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 sine = f80_indefinite(), cosine = f80_indefinite();
+
+    (void)i;
+    if (!two_results_fault(fpu, &env) && !f80_sin_cos(&env, x87_get(fpu, 0), &sine, &cosine)) {
+        x87_finish(fpu, &env, X87_C1 | X87_C2);
+        return eflags;
+    }
+    finish_two(fpu, &env, sine, cosine);
+    return eflags;
+}
+
+static void one_of_sin_cos(struct fpu *fpu, bool want_cosine)
+{
+    struct f80_env env = x87_begin(fpu);
+    struct f80 v, *sine = want_cosine ? NULL : &v, *cosine = want_cosine ? &v : NULL;
+    bool reduced = true;
+
+    if (x87_is_empty(fpu, 0))
+        v = x87_underflow(&env);
+    else
+        reduced = f80_sin_cos(&env, x87_get(fpu, 0), sine, cosine);
+    if (reduced && !f80_blocked(&env))
+        x87_set(fpu, 0, v);
+    x87_finish(fpu, &env, X87_C1 | X87_C2);
+}
+
+static uint32_t fsin(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    one_of_sin_cos(fpu, false);
+    return eflags;
+}
+
+static uint32_t fcos(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    (void)i;
+    one_of_sin_cos(fpu, true);
+    return eflags;
+}
+
+/* ---- by opcode ---------------------------------------------------------------------------- */
+
+/* esc & 7, then ModRM.reg. What depends on ModRM.rm too is below. */
+static x87_register_op *const by_reg[8][8] = {
+    /* D8 */ {add_st0, mul_st0, fcom, fcomp, sub_st0, subr_st0, div_st0, divr_st0},
+    /* D9 */ {fld, fxch, NULL, fstp1, NULL, NULL, NULL, NULL},
+    /* DA */ {fcmovb, fcmove, fcmovbe, fcmovu, NULL, NULL, NULL, NULL},
+    /* DB */ {fcmovnb, fcmovne, fcmovnbe, fcmovnu, NULL, fucomi, fcomi, NULL},
+    /* DC */ {add_sti, mul_sti, fcom, fcomp, sub_sti, subr_sti, div_sti, divr_sti},
+    /* DD */ {ffree, fxch, fst, fstp, fucom, fucomp, NULL, NULL},
+    /* DE */ {add_pop, mul_pop, fcomp, NULL, sub_pop, subr_pop, div_pop, divr_pop},
+    /* DF */ {ffreep, fxch, fstp, fstp, NULL, fucomip, fcomip, NULL},
+};
+
+/* D9 E0-FF. */
+static x87_register_op *const by_rm[32] = {
+    fchs,  fabs_,   NULL,   NULL,    ftst,    fxam,   NULL,    NULL,    /* E0 */
+    fld1,  fldl2t,  fldl2e, fldpi,   fldlg2,  fldln2, fldz,    NULL,    /* E8 */
+    f2xm1, fyl2x,   fptan,  fpatan,  fxtract, fprem1, fdecstp, fincstp, /* F0 */
+    fprem, fyl2xp1, fsqrt,  fsincos, frndint, fscale, fsin,    fcos,    /* F8 */
+};
+
+x87_register_op *x87_register_find(uint8_t esc, uint8_t modrm)
+{
+    unsigned n = esc & 7u;
+
+    switch (n << 8 | modrm) {
+    case 0x1d0:
+        return fnop;
+    case 0x2e9:
+        return fucompp;
+    case 0x3e0: /* FENI, FDISI and FSETPM: what the 8087 and the 287 needed */
+    case 0x3e1:
+    case 0x3e4:
+        return fnop;
+    case 0x3e2:
+        return fnclex;
+    case 0x3e3:
+        return fninit;
+    case 0x6d9:
+        return fcompp;
+    default:
+        break;
+    }
+    if (n == 1 && modrm >= 0xe0)
+        return by_rm[modrm & 31];
+    return by_reg[n][modrm >> 3 & 7];
+}
+
+uint32_t x87_register(struct fpu *fpu, uint8_t esc, uint8_t modrm, uint32_t eflags)
+{
+    x87_register_op *op = x87_register_find(esc, modrm);
+
+    return op ? op(fpu, modrm & 7, eflags) : eflags;
+}
+
+static struct x87_form register_form(uint8_t esc, uint8_t modrm)
+{
+    struct x87_form form = {X87_REGISTER, 0, true, false};
+    x87_register_op *op = x87_register_find(esc, modrm);
+
+    if ((esc & 7) == 7 && modrm == 0xe0)
+        return (struct x87_form){X87_TO_AX, 0, false, true};
+    if (!op)
+        return (struct x87_form){X87_UNDEFINED, 0, false, false};
+    if (op == fnclex || op == fninit || ((esc & 7) == 3 && op == fnop))
+        return (struct x87_form){X87_REGISTER, 0, false, true};
+    if (op == fcomi || op == fcomip || op == fucomi || op == fucomip)
+        form.kind = X87_TO_FLAGS;
+    else if (((esc & 7) == 2 || (esc & 7) == 3) && modrm < 0xe0)
+        form.kind = X87_FROM_FLAGS;
+    return form;
+}
+
+struct x87_form x87_form(uint8_t esc, uint8_t modrm, bool operand32)
+{
+    struct x87_form form = {X87_UNDEFINED, 0, true, false};
+    uint8_t reg = modrm >> 3 & 7, n = esc & 7;
+
+    if (modrm >= 0xc0)
+        return register_form(esc, modrm);
+    int bytes = x87_memory_bytes(esc, reg, operand32);
+    if (bytes) {
+        form.kind = bytes > 0 ? X87_LOAD : X87_STORE;
+        form.bytes = (uint8_t)(bytes > 0 ? bytes : -bytes);
+    }
+    /* Environments, control and status words. Of them only the loads wait. */
+    form.control = (n == 1 && reg >= 4) || (n == 5 && reg >= 4);
+    form.waits = !form.control || form.kind == X87_LOAD;
+    return form;
+}

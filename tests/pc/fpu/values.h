@@ -1,0 +1,27 @@
+/* values.h: operands that find faults: each class of number, extremes, neighbours, halves, and
+ * plain random bits, from a seed that is printed. */
+#ifndef HALTER_TESTS_VALUES_H
+#define HALTER_TESTS_VALUES_H
+
+#include <stdint.h>
+
+#include "pc/cpu/fpu.h"
+
+struct values {
+    uint64_t state;
+};
+
+uint64_t values_seed(void);            /* fresh in every run, or $HALTER_SEED */
+uint64_t values_count(uint64_t usual); /* or $HALTER_CASES */
+
+uint64_t values_bits(struct values *v);
+unsigned values_below(struct values *v, unsigned n);
+
+struct f80 values_f80(struct values *v);
+struct f80 values_f80_near(struct values *v, struct f80 other); /* close enough to interact */
+uint64_t values_f64(struct values *v);
+uint32_t values_f32(struct values *v);
+uint64_t values_integer(struct values *v, unsigned bits);
+void values_bcd(struct values *v, uint8_t bytes[10]);
+
+#endif
