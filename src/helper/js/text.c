@@ -122,7 +122,7 @@ bool js_text_out(JSStringRef text, struct js_buffer *buffer)
 
 /* ---- in ------------------------------------------------------------------------------------- */
 
-/* `out` has room for `length` characters; the text is well-formed. */
+/* `out` has room for `length` characters; the text has been checked. */
 static size_t widen(const uint8_t *in, size_t length, JSChar *out)
 {
     JSChar *start = out;
@@ -148,8 +148,11 @@ static size_t widen(const uint8_t *in, size_t length, JSChar *out)
     return (size_t)(out - start);
 }
 
+/* As the engine's own conversion does, an empty string for a text that is not UTF-8. */
 static JSStringRef wide(const char *bytes, size_t length)
 {
+    if (!utf8_check(bytes, length))
+        return JSStringCreateWithUTF8CString("");
     JSChar *characters = malloc((length + 1) * sizeof(*characters));
     if (!characters)
         return NULL;
