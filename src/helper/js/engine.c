@@ -165,7 +165,7 @@ static enum engine_state load(struct engine *engine, const struct wire_load *loa
         text.bytes += 3;
         text.length -= 3;
     }
-    JSStringRef source = js_text_in_terminated(text.bytes, text.length);
+    JSStringRef source = js_text_in(text.bytes, text.length);
     JSStringRef path = js_text_in(where.bytes, where.length);
     JSValueRef exception = NULL;
     JSValueRef path_value = JSValueMakeString(context, path);
@@ -205,7 +205,7 @@ static enum engine_state call(struct engine *engine, const struct wire_call *cal
 {
     begin(engine);
     JSContextRef context = engine->context;
-    JSStringRef json = js_text_in_terminated(call->json.bytes, call->json.length);
+    JSStringRef json = js_text_in(call->json.bytes, call->json.length);
     if (!json) {
         js_fail(engine, WIRE_ERROR_INPUT, "RangeError", "no memory for the input");
         return look(engine, outcome);

@@ -62,8 +62,6 @@ bool js_text_out(JSStringRef text, struct js_buffer *buffer);
 bool js_utf16_out(const JSChar *text, size_t length, struct js_buffer *buffer);
 /* A string of UTF-8 that is known to be well-formed, any byte included. To be released. */
 JSStringRef js_text_in(const char *bytes, size_t length);
-/* The same for text that a NUL follows: saves the copy. */
-JSStringRef js_text_in_terminated(const char *bytes, size_t length);
 JSValueRef js_value_text(JSContextRef context, const char *bytes, size_t length);
 /* A string of any bytes taken for UTF-8, bad ones replaced. */
 JSStringRef js_text_decode(const char *bytes, size_t length);
