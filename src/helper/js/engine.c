@@ -47,11 +47,8 @@ static JSObjectRef member(struct engine *engine, JSObjectRef object, const char 
 static bool start_prelude(struct engine *engine)
 {
     JSValueRef exception = NULL;
-    JSObjectRef core = js_prelude_module(engine->context, "core", &exception);
-    if (!core)
-        return false;
-    JSValueRef natives = js_natives_make(engine);
-    JSValueRef made = JSObjectCallAsFunction(engine->context, core, NULL, 1, &natives, &exception);
+    JSValueRef made =
+        js_prelude_module(engine->context, "core", js_natives_make(engine), &exception);
     if (!made || exception || !JSValueIsObject(engine->context, made))
         return false;
     const struct {

@@ -82,8 +82,9 @@ JSObjectRef js_natives_make(struct engine *engine);
 /* Calls a function of the prelude. Undefined when it threw, which only happens out of memory. */
 JSValueRef js_call(struct engine *engine, JSObjectRef function, size_t count,
                    const JSValueRef *arguments);
-/* Evaluates a module of the prelude: a function, or NULL when there is none of that name. */
-JSObjectRef js_prelude_module(JSContextRef context, const char *name, JSValueRef *exception);
+/* Evaluates a file of the prelude with `self` as `this`: what it gives, NULL where it threw. */
+JSValueRef js_prelude_module(JSContextRef context, const char *name, JSObjectRef self,
+                             JSValueRef *exception);
 /* Tells the host of lines that were dropped and followed by none. */
 void js_log_flush(struct engine *engine);
 /* Ends what is under way with an error made in C. */
