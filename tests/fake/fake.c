@@ -7,9 +7,9 @@
  *   call ...    runs for each CALL, all such lines in order. Without one: `call echo`
  *   tick N ...  runs instead for the call that the host numbered N (ctx.tick; survives restarts)
  *   call obey   runs the lines of the call's own input, a JSON string such as "sleep 5\necho"
- * Before LOAD there is no source: a file `fake-start` in the directory that the launcher was
- * started from (argv[0], so a symbolic link will do) holds lines `start ACTION`; without it the
- * helper sends a sound HELLO. It is read at each start, so a test may rewrite it in between.
+ * Before LOAD there is no source: a file `fake-start` in the directory of the launcher's program
+ * (a test copies it, or makes a hard link) holds lines `start ACTION`; without it the helper sends
+ * a sound HELLO. It is read at each start, so a test may rewrite it in between.
  *
  * Answers     ok (LOADED)  echo  value JSON  undefined  big BYTES  throw MESSAGE
  *             error KIND [LINE COLUMN [PATH]]  answer (what the last request got)  pid
@@ -207,18 +207,15 @@ void fake_await(struct fake *fake, uint64_t id)
     } while (frame.id != id || (frame.type != WIRE_ANSWER && frame.type != WIRE_REFUSE));
 }
 
-/* The file `fake-start` beside argv[0] of the launcher, which a forked helper still shows. */
+/* The file `fake-start` beside the launcher's program. */
 static char *read_start_script(void)
 {
-    char command[4096], path[4352];
+    char program[4096], path[4352];
     static char text[4096];
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, command, sizeof(command) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    command[got > 0 ? got : 0] = 0;
-    snprintf(path, sizeof(path), "%s/fake-start", dirname(command));
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    program[got > 0 ? got : 0] = 0;
+    snprintf(path, sizeof(path), "%s/fake-start", dirname(program));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
     if (fd >= 0)
         close(fd);
