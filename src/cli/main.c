@@ -12,6 +12,7 @@
 
 static const struct verb *const verbs[] = {
     &run_verb,
+    &check_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 

@@ -37,6 +37,10 @@ enum {
     RUN_WALL_CAP,
     RUN_QUARANTINE,
     RUN_NO_JIT,
+    RUN_GRANT,
+    RUN_GRANTS,
+    RUN_STATE,
+    RUN_AUDIT,
     RUN_QUIET,
 };
 
@@ -67,6 +71,12 @@ const struct option_spec run_options[] = {
                         "give a guest up after N deaths in a row without a result;\n"
                         "0: never (5)"},
     [RUN_NO_JIT] = {"no-jit", 0, NULL, "run the plugin in the interpreter, as the kernel enforces"},
+    [RUN_GRANT] = {"grant", 'g', "GRANT",
+                   "let the plugin do that: network:https://api.example.org,\n"
+                   "state:read, files:NAME:read=/FOLDER, all, ...; repeatable"},
+    [RUN_GRANTS] = {"grants", 0, "FILE", "grants by the plugins' names"},
+    [RUN_STATE] = {"state", 0, "FILE", "keep the plugin's state there"},
+    [RUN_AUDIT] = {"audit", 0, NULL, "say on standard error what the plugin does with its grants"},
     [RUN_QUIET] = {"quiet", 'q', NULL, "no lines from the plugin, no message for a failed record"},
     {0},
 };
@@ -139,6 +149,16 @@ static bool take_option(struct run_config *config, int option, const char *value
     case RUN_NO_JIT:
         config->no_jit = true;
         break;
+    case RUN_GRANT:
+        return grant_option(&config->grants, value);
+    case RUN_GRANTS:
+        return grants_option(&config->grants, value);
+    case RUN_STATE:
+        config->state_path = value;
+        break;
+    case RUN_AUDIT:
+        config->audit = true;
+        break;
     case RUN_QUIET:
         config->quiet = true;
         break;
@@ -205,6 +225,8 @@ static int make_host(struct run *run)
     options.frame_cap_bytes = (uint32_t)run->config.cap_bytes + ENVELOPE_BYTES;
     options.on_event = run_on_event;
     options.data = run;
+    options.state_path = run->config.state_path;
+    options.audit = run->config.audit;
     int status = halter_create(&options, &run->host);
     if (status == HALTER_OK)
         return EXIT_OK;
@@ -221,11 +243,15 @@ static int make_host(struct run *run)
 /* Opens everything; on failure what was opened is closed by tear_down(). */
 static int set_up(struct run *run)
 {
-    const struct run_config *config = &run->config;
+    struct run_config *config = &run->config;
     enum input_form form = config->document ? INPUT_DOCUMENT
                            : config->text   ? INPUT_TEXT
                                             : INPUT_LINES;
     input_start(&run->input, config->inputs, config->ninputs, config->cap_bytes, form);
+    int found = plugin_open(&run->plugin, config->plugin, &config->grants);
+    if (found != EXIT_OK)
+        return found;
+    config->plugin = run->plugin.script;
     if (access(config->plugin, R_OK) < 0) {
         say("%s: %s", config->plugin, strerror(errno));
         return EXIT_NOT_LOADED;
@@ -296,6 +322,7 @@ static void tear_down(struct run *run)
     if (run->slots)
         run_drop_window(run);
     free(run->slots);
+    plugin_close(&run->plugin);
     input_finish(&run->input);
     watch_finish(&run->watch);
     if (!output_close(&run->output) || !close_letters(run))

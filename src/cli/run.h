@@ -16,6 +16,7 @@
 
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/plugin.h"
 #include "cli/watch.h"
 #include "halter/halter.h"
 
@@ -29,10 +30,12 @@
 enum on_error { ON_ERROR_STOP, ON_ERROR_SKIP, ON_ERROR_NULL };
 
 struct run_config {
-    const char *plugin;
+    const char *plugin; /* as named; its script once it was found */
+    struct grant_options grants;
+    const char *state_path;
     const char *const *inputs;
     unsigned ninputs;
-    bool document, text, watch, quiet, no_jit, summary;
+    bool document, text, watch, quiet, no_jit, summary, audit;
     int on_error; /* enum on_error */
     int live;     /* 0 never, 1 where standard error is a terminal, 2 always (one line a second) */
     unsigned jobs;
@@ -91,6 +94,7 @@ struct tally {
 
 struct run {
     struct run_config config;
+    struct plugin plugin;
     struct halter_host *host;
     struct job jobs[MAX_JOBS];
     struct input input;

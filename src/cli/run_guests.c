@@ -25,6 +25,9 @@ static struct halter_plugin_options plugin_options(struct run *run, struct job *
     options.queue_max = GUEST_DEPTH;
     options.quarantine_after = (uint32_t)config->quarantine_after;
     options.data = job;
+    options.manifest = run->plugin.manifest;
+    options.manifest_bytes = run->plugin.manifest_bytes;
+    options.grants = run->plugin.grants;
     return options;
 }
 
@@ -34,11 +37,16 @@ bool run_make_guests(struct run *run)
         struct job *job = &run->jobs[i];
         *job = (struct job){.run = run, .usable = true};
         struct halter_plugin_options options = plugin_options(run, job);
+        char why[512] = "";
+        options.why = why;
+        options.why_bytes = sizeof why;
         int status = halter_plugin_create(run->host, &options, &job->guest);
         if (status == HALTER_OK)
             continue;
         if (status == HALTER_ESYSTEM)
             say("%s: %s", run->config.plugin, strerror(errno));
+        else if (status == HALTER_EMANIFEST)
+            say("%s", why);
         else
             say("%s: no guest can be made: %s", run->config.plugin, halter_strerror(status));
         return false;
@@ -201,6 +209,9 @@ void run_on_event(struct halter_host *host, const struct halter_event *event, vo
     case HALTER_EVENT_DENIED:
         if (report_may_speak(run))
             say("%s: denied: host.%s: %s", run->config.plugin, event->name, event->text);
+        break;
+    case HALTER_EVENT_AUDIT:
+        say("%s: audit: host.%s: %s", run->config.plugin, event->name, event->text);
         break;
     case HALTER_EVENT_LAUNCHER_LOST:
         launcher_lost(run);

@@ -159,10 +159,11 @@ void process_event(struct process *process, enum process_event event)
     unsigned actions = step.actions;
 
     if (actions & PROCESS_WRONG)
-        abort(); /* only a fault of the library itself gets here, see the table */
+        return; /* it cannot come in this state (the table's test says so): it changes nothing */
     if (event == PROCESS_EVENT_LOST)
         process->evidence.launcher_lost = true;
-    if (process->state == PROCESS_STARTING && step.next != PROCESS_STARTING)
+    bool services = process->profile.kind == WIRE_HELPER_SERVICES;
+    if (process->state == PROCESS_STARTING && step.next != PROCESS_STARTING && !services)
         pool_for(host, &process->profile)->starting--;
     process->state = step.next;
 
@@ -180,11 +181,17 @@ void process_event(struct process *process, enum process_event event)
         list_remove(&process->link);
         list_append(&host->buried, &process->link);
     }
-    if (actions & PROCESS_OFFER)
-        pool_offer(process);
+    if (actions & PROCESS_OFFER) {
+        if (services)
+            services_offered(process);
+        else
+            pool_offer(process);
+    }
     if (actions & PROCESS_DECEASED) {
         if (process->guest)
             guest_bereaved(process->guest, process);
+        else if (services)
+            services_bereaved(process);
         else if (!process->mourned)
             pool_bereaved(process);
         process->mourned = true;
@@ -524,6 +531,9 @@ static void hello(struct process *process, const struct wire_frame *frame)
     }
     process->layers = body.layers;
     uint32_t required = process->host->required_layers & ~process->profile.skip_layers;
+    /* halter-services closes the file system once it knows which state it keeps: before LOADED. */
+    if (process->profile.kind == WIRE_HELPER_SERVICES)
+        required = HALTER_LAYER_BIT(HALTER_LAYER_NO_NEW_PRIVS) | HALTER_LAYER_BIT(HALTER_LAYER_SECCOMP);
     uint32_t missing = required & ~body.layers;
     if (missing) {
         char detail[sizeof(process->detail)] = "missing:";
@@ -591,6 +601,10 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
     }
     if (process->state != PROCESS_OWNED) {
         breach(process, "a frame out of turn");
+        return;
+    }
+    if (process->profile.kind == WIRE_HELPER_SERVICES) {
+        services_frame(process, frame);
         return;
     }
     switch (frame->type) {

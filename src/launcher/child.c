@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #include "helper/helper.h"
 #include "launcher/launcher.h"
+#include "wire/body.h"
 
 #define SOCKET_FD  3
 #define STATUS_FD  4
@@ -74,11 +76,32 @@ static void execute(const struct helper *helper)
     execve("/proc/self/exe", arguments, environ);
 }
 
+/* It lies beside the launcher, in the build folder as where they are installed. */
+static void execute_services(void)
+{
+    char path[PATH_MAX], name[] = "halter-services";
+    char *arguments[] = {name, NULL};
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof(name));
+    if (length <= 0)
+        return;
+    path[length] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return;
+    memcpy(slash + 1, name, sizeof(name));
+    execve(path, arguments, environ);
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+}
+
 void child_run(const struct birth *birth)
 {
     const struct helper *helper = birth->helper;
     if (!settle(birth))
         _exit(EXIT_BIRTH);
+    if (helper->profile.kind == WIRE_HELPER_SERVICES) {
+        execute_services();
+        _exit(EXIT_BIRTH);
+    }
     if (helper->profile.flags & CONTROL_EXEC) {
         execute(helper);
         _exit(EXIT_BIRTH);
