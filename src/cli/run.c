@@ -272,7 +272,7 @@ static int set_up(struct run *run)
         die_without_memory();
     if (config->watch && !watch_start(&run->watch, config->plugin))
         return EXIT_IO;
-    run->started_ns = now_ns();
+    run->started_ns = run->now = now_ns();
     bool screen = isatty(STDERR_FILENO) && !run->output.terminal && !config->quiet;
     if (config->live == 2 || (config->live == 1 && screen))
         run->live_due_ns = run->started_ns + 1;

@@ -122,6 +122,7 @@ struct run {
     uint64_t done_at_loss;   /* `head` at the last loss */
 
     struct tally tally;
+    uint64_t now; /* when the loop last looked: good enough for whatever is not measured */
     uint64_t started_ns, live_due_ns, message_second;
     unsigned messages_this_second;
 };

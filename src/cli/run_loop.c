@@ -149,7 +149,7 @@ void run_loop(struct run *run)
 {
     for (;;) {
         run_submit(run);
-        uint64_t now = now_ns();
+        uint64_t now = run->now = now_ns();
         serve_clock(run, now);
         flush_when_due(run, now);
         if (finished(run, now))

@@ -75,7 +75,7 @@ static void write_value(struct run *run, const char *json, size_t bytes)
                 *at = ' ';
     }
     buffer_byte(line, '\n');
-    output_text(&run->output, line->bytes, line->used, now_ns());
+    output_text(&run->output, line->bytes, line->used, run->now);
     run->tally.written++;
     run->tally.bytes_out += line->used;
     buffer_reset(line, POOL_KEEP);

@@ -212,6 +212,8 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
         json_bytes = strlen(json);
     if (json_bytes > guest->host->cap - 1024)
         return HALTER_ETOOBIG;
+    if (!utf8_check(json, json_bytes)) /* a helper takes it for a breach of the protocol */
+        return HALTER_EJSON;
     int status = refuse_now(guest);
     if (status)
         return status;

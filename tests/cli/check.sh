@@ -12,7 +12,7 @@ halter_check() {
 link_preview() {
     mkdir link-preview
     awk '/^```/ { inside = !inside; next } inside { print } /^# MEMBERS/ { exit }' \
-        "$source/docs/man/halter-plugin.5.scd" > link-preview/plugin.json
+        "$source/docs/man/halter-permissions.5.scd" > link-preview/plugin.json
     echo 'globalThis.transform = raw => Object.keys(host).sort().join(" ");' > link-preview/plugin.js
 }
 
@@ -28,7 +28,7 @@ case_the_manuals_example_is_true() {
 case_the_grants_file_of_the_manual_is_one() {
     link_preview
     awk '/^# GRANTS/ { there = 1 } there && /^```/ { inside = !inside; next } there && inside { print }
-         /^# IN THE SCRIPT/ { exit }' "$source/docs/man/halter-plugin.5.scd" > grants.json
+         /^# IN THE SCRIPT/ { exit }' "$source/docs/man/halter-permissions.5.scd" > grants.json
     halter_check link-preview --grants grants.json --strict
     expect_status 0
 }

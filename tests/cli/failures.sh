@@ -149,21 +149,39 @@ JS
     grep -q '"line":7,.*"reason":"EMEMORY"' dead
 }
 
-case_an_outside_kill_costs_one_record() {
+# killed_by SIGNAL NUMBER: a helper that gets the signal while it works, twice if once does nothing
+killed_by() {
     plugin slow << 'JS'
 globalThis.transform = n => { if (n === 3) { console.log('here'); for (;;); } return n; };
 JS
     seq 1 5 > in
     "$HALTER" run -d 20s -e skip --dead-letter dead slow.js in > out 2> err &
-    local pid=$!
+    local pid=$! helper
     wait_for grep -q here err
     sleep 0.3
-    kill -SEGV "$(busiest_helper $pid)"
+    helper=$(busiest_helper $pid)
+    kill "-$1" "$helper"
+    sleep 0.2
+    kill "-$1" "$helper" 2> /dev/null || true
     status=0
     wait $pid || status=$?
     expect_status 1
     expect output "$(tr '\n' ' ' < out)" "1 2 4 5 "
-    grep -q '"line":3,.*"reason":"ESIGNAL".*"signal":11' dead
+    grep -q '"line":3,.*"reason":"ESIGNAL".*"signal":'"$2," dead || fail "$(cat dead)"
+}
+
+case_a_crash_costs_one_record() {
+    killed_by ILL 4
+}
+
+# The engine catches these, and for a fault that is not its own gives the signal its default back
+# and lets the fault come again: the second time it is what it is.
+case_a_segmentation_fault_is_reported_as_one() {
+    killed_by SEGV 11
+}
+
+case_an_outside_kill_costs_one_record() {
+    killed_by KILL 9
 }
 
 case_quarantine_ends_the_run() {
@@ -247,6 +265,19 @@ case_exit_statuses_of_a_wrong_command_line() {
     expect_status 6
     HALTER_LAUNCHER=/nonexistent halter_run echo.js in
     expect_status 7
+}
+
+case_a_closed_output_is_an_error() {
+    echo_plugin
+    seq 1 10 > in
+    status=0
+    "$HALTER" run echo.js in >&- 2> err || status=$?
+    expect_status 6
+    expect_said '<stdout>: Bad file descriptor'
+    status=0
+    "$HALTER" run echo.js <&- > out 2> err || status=$?
+    expect_status 6
+    expect_said '<stdin>: Bad file descriptor'
 }
 
 case_a_full_disk_is_reported() {

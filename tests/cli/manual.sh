@@ -103,6 +103,50 @@ case_the_first_programs_run() {
     expect outputs "$outputs" 'shout.js says "HELLO";2;'
 }
 
+# The names in bold under a heading of halter-plugin(5), one a line.
+bold_under() {
+    sed -n "/^# $1\$/,/^# /p" "$man/halter-plugin.5.scd" | grep '^\*[A-Za-z]*\* \*' |
+        grep -oE '\*[A-Za-z]+\*' | tr -d '*'
+}
+
+case_a_plugins_world_is_as_told() {
+    echo 'globalThis.transform = name => [name, name in globalThis];' > world.js
+    bold_under 'WHAT THERE IS' > there
+    bold_under 'WHAT THERE IS NOT' > not-there
+    [ "$(wc -l < there)" -ge 15 ] && [ "$(wc -l < not-there)" -ge 8 ]
+    { sed 's/.*/"&"/' there not-there; } | { halter_run world.js > out; expect_status 0; }
+    { sed 's/.*/["&",true]/' there; sed 's/.*/["&",false]/' not-there; } > wanted
+    diff wanted out | sed 's/^/# /'
+    cmp wanted out
+}
+
+case_a_plugins_results_are_as_told() {
+    plugin results << 'JS'
+const loop = {}; loop.self = loop;
+const cases = [
+  () => {}, () => null, () => [NaN, -Infinity, -0, 2 ** 53], () => ({ a: undefined, b: () => 1, c: [undefined] }),
+  () => new Date(0), () => new Uint8Array([7]), () => Promise.resolve('later'),
+  () => new Promise(done => setTimeout(() => done('timer'), 5)),
+  () => new Map(), () => new Set(), () => /x/, () => new Error('x'), () => [() => 1][0], () => Symbol('s'),
+  () => ({ items: [0, 1, 2, 10n] }), () => loop, () => new Promise(() => {}), () => { const f = () => f() + 1; return f(); },
+];
+globalThis.transform = n => cases[n]();
+JS
+    seq 0 17 > in
+    halter_run -e null --dead-letter dead results.js in > out
+    expect_status 1
+    expect results "$(head -n 7 out)" 'null
+[null,null,0,9007199254740992]
+{"c":[null]}
+"1970-01-01T00:00:00.000Z"
+{"0":7}
+"later"
+"timer"'
+    expect reasons "$(sed -n 's/.*"reason":"\([A-Z]*\)".*/\1/p' dead | uniq -c | tr -s ' \n' ' ')" \
+        ' 8 ERESULT 1 EPENDING 1 ESCRIPT '
+    grep -qF '$.items[3]' dead
+}
+
 case_the_shell_example_is_true() {
     echo 'globalThis.transform = (raw, ctx) => ({ ...raw, text: raw.text.toUpperCase() });' > shout.js
     grep -qF "$(cat shout.js)" "$man/halter.1.scd"

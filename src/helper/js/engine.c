@@ -174,10 +174,13 @@ static enum engine_state load(struct engine *engine, const struct wire_load *loa
     if (source)
         JSStringRelease(source);
     JSStringRelease(path);
-    if (exception)
-        js_call(engine, engine->threw, 1, &exception);
-    else
+    if (exception) {
+        JSValueRef column =
+            JSValueMakeNumber(context, js_syntax_column(context, text.bytes, text.length));
+        js_call(engine, engine->threw, 2, (JSValueRef[]){exception, column});
+    } else {
         js_call(engine, engine->loaded, 1, &path_value);
+    }
     return look(engine, outcome);
 }
 

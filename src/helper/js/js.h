@@ -97,6 +97,11 @@ void js_set_function(JSContextRef context, JSObjectRef object, const char *name,
 JSValueRef js_throw(JSContextRef context, const char *constructor, const char *message,
                     JSValueRef *exception);
 
+/* ---- syntax.c ---------------------------------------------------------------------------- */
+
+/* The column, from 1, of what keeps this source from being parsed; 0 when it is not known. */
+uint32_t js_syntax_column(JSContextRef context, const char *source, size_t length);
+
 /* ---- files.c -------------------------------------------------------------------------------- */
 
 /* Handles for descriptors, which they own from now on: an array, or undefined for none. */

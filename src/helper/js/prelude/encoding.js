@@ -106,10 +106,12 @@
                 keep(bytes.length - end);
             for (let i = 0; i < end; i += 2)
                 text += fromCharCode(bytes[i] | bytes[i + 1] << 8);
-            if (!more && end < bytes.length)
-                text += "\ufffd\ufffd".slice(this.#fatal ? 0 : 1);
-            if (this.#fatal && (!text.isWellFormed() || (!more && end < bytes.length)))
+            // One error for what the end cuts off: a byte, a surrogate without its second, or both.
+            const cut = !more && end < bytes.length;
+            if (this.#fatal && (cut || !text.isWellFormed()))
                 return null;
+            if (cut && (last & 0xfc00) !== 0xd800)
+                text += "\ufffd";
             return text.toWellFormed();
         }
     }

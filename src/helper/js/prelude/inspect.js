@@ -2,22 +2,11 @@
 // thrown. Close to what other engines print; getters are not called, and a proxy is not asked.
 (function (kit) {
     "use strict";
-    const { apply, ownKeys, getOwnPropertyDescriptor, getPrototypeOf, isArray, uncurry, tagOf, hasOwn, slice,
+    const { ownKeys, getOwnPropertyDescriptor, getPrototypeOf, isArray, tagOf, hasOwn, slice,
         indexOf, symbolText, stringify, list, push, describe } = kit;
-    const Str = String, Num = Number;
-    const mapForEach = uncurry(Map.prototype.forEach), setForEach = uncurry(Set.prototype.forEach);
-    const mapSize = uncurry(getOwnPropertyDescriptor(Map.prototype, "size").get);
-    const setSize = uncurry(getOwnPropertyDescriptor(Set.prototype, "size").get);
-    const typedArray = getPrototypeOf(Uint8Array.prototype);
-    const typedTag = uncurry(getOwnPropertyDescriptor(typedArray, Symbol.toStringTag).get);
-    const typedLength = uncurry(getOwnPropertyDescriptor(typedArray, "length").get);
-    const bufferLength = uncurry(getOwnPropertyDescriptor(ArrayBuffer.prototype, "byteLength").get);
-    const dateText = uncurry(Date.prototype.toISOString), dateTime = uncurry(Date.prototype.getTime);
-    const regText = uncurry(RegExp.prototype.toString);
-    const numberValue = uncurry(Number.prototype.valueOf), stringValue = uncurry(String.prototype.valueOf);
-    const booleanValue = uncurry(Boolean.prototype.valueOf);
-    const test = uncurry(RegExp.prototype.exec), toFixedText = uncurry(Number.prototype.toString);
-    const isErrorObject = Error.isError ?? ((value) => tagOf(value) === "[object Error]");
+    const Str = String, Num = Number, parseWhole = parseInt, parseReal = parseFloat;
+    const { mapForEach, setForEach, mapSize, setSize, typedTag, typedLength, bufferLength, dateText, dateTime, regText,
+        numberValue, stringValue, booleanValue, sourceText, isErrorObject, test } = kit.pristine;
     const identifier = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
     const LINE = 72, MOST = 100, LONG = 10000;
@@ -78,38 +67,32 @@
         const name = getOwnPropertyDescriptor(value, "name");
         const text = name !== undefined && typeof name.value === "string" && name.value !== "" ? ": " + name.value
             : " (anonymous)";
-        const source = Function.prototype.toString;
         let isClass = false;
         try {
-            isClass = indexOf(apply(source, value, []), "class") === 0;
+            isClass = indexOf(sourceText(value), "class") === 0;
         } catch {
             // A proxy of a function has no source.
         }
         return (isClass ? "[class" : "[Function") + (isClass && text[0] === ":" ? slice(text, 1) : text) + "]";
     }
 
-    // Joins the parts in one line when they fit, else one a line.
+    // Joins the parts in one line when they fit, else one a line. Brackets are tight, braces are not.
     function join(open, parts, close, indent) {
-        let width = open.length + close.length, broken = false;
+        if (parts.length === 0)
+            return open + close;
+        let width = open.length + close.length + indent.length, broken = false;
         for (let i = 0; i < parts.length; i++) {
             width += parts[i].length + 2;
             broken ||= indexOf(parts[i], "\n") >= 0;
         }
-        if (parts.length === 0)
-            return open + close;
-        const spread = broken || width + indent.length > LINE;
-        let text = open + (spread ? "\n" : open === "[" ? "" : " ");
-        if (!spread && open !== "[" && open[open.length - 1] === "[")
-            text = open;
-        const tight = open[open.length - 1] === "[";
+        const spread = broken || width > LINE, space = close === "]" ? "" : " ";
+        let text = open + (spread ? "\n" : space);
         for (let i = 0; i < parts.length; i++) {
-            if (spread)
-                text += indent + "  ";
-            text += parts[i];
+            text += (spread ? indent + "  " : "") + parts[i];
             if (i + 1 < parts.length)
                 text += spread ? ",\n" : ", ";
         }
-        return text + (spread ? "\n" + indent : tight ? "" : " ") + close;
+        return text + (spread ? "\n" + indent : space) + close;
     }
 
     function more(parts, count) {
@@ -327,8 +310,6 @@
         }
         return undefined;
     }
-
-    const parseWhole = parseInt, parseReal = parseFloat;
 
     // What console.log makes of its arguments, from the one at `from` on.
     function format(args, from) {
