@@ -121,6 +121,22 @@ static int find_mode(struct json_value mode)
     return found;
 }
 
+/* The script's object has the path as its `info`. */
+static void pass_file(struct halter_request *request, const char *path, int fd)
+{
+    struct json_writer info;
+    json_writer_init(&info);
+    json_write(&info, "{\"path\":");
+    json_write_string(&info, path, strlen(path));
+    json_write(&info, "}");
+    int status = json_write_end(&info) ? halter_answer_fds(request, info.text, info.length, &fd, 1)
+                                       : HALTER_ENOMEM;
+    if (status)
+        caps_fail(request, "%s: the file cannot be passed: %s", path, halter_strerror(status));
+    json_writer_finish(&info);
+    close(fd);
+}
+
 void cap_open(struct halter_guest *guest, struct halter_request *request, const char *args,
               size_t bytes, void *data)
 {
@@ -143,10 +159,7 @@ void cap_open(struct halter_guest *guest, struct halter_request *request, const 
             caps_fail(request, "%s: %s", path, explain(errno));
     } else {
         caps_audit(request, true, path, flags == O_RDONLY ? "for reading" : "for writing");
-        int status = halter_answer_fds(request, "{}", 2, &fd, 1);
-        if (status)
-            caps_fail(request, "%s: the file cannot be passed: %s", path, halter_strerror(status));
-        close(fd);
+        pass_file(request, path, fd);
     }
     free(path);
 }
