@@ -51,7 +51,7 @@ declare namespace halter {
         state?: State;
         /** With a grant such as files:notes:read=/home/me/notes: opens a file below that tree. */
         open?: Call<[path: string, mode?: OpenMode], File>;
-        /** Likewise: what is in a folder, at most 10000 entries. */
+        /** Likewise: what is in a folder, at most 2000 entries. */
         list?: Call<[path: string], Entry[]>;
         /** Capabilities of the application's own. */
         [capability: string]: any;

@@ -317,6 +317,7 @@ typedef void (*halter_provide_fn)(struct halter_guest *guest, struct halter_requ
  * Offers a capability. `name` is dotted identifiers, e.g. "ai.respond": host.ai.respond(…) gives a
  * promise and host.ai.respond.sync(…) blocks the script. Guests made later with the name among
  * their grants have it; in others it does not exist. EINVAL (a bad or taken name), ENOMEM.
+ * fetch, open, list and all below state are built in: halter-permissions(5) has their grants.
  */
 HALTER_API int halter_provide(struct halter_host *host, const char *name, halter_provide_fn fn,
                               void *data);
@@ -344,9 +345,9 @@ enum halter_event_type {
     HALTER_EVENT_STDERR = 9,        /* text: one line the helper wrote to its standard error */
     HALTER_EVENT_DROPPED = 10,      /* count: lines dropped over the rate since the last such event */
     HALTER_EVENT_DENIED = 11,       /* name, text: a reverse call that policy refused */
+    HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
     HALTER_EVENT_AUDIT = 13,        /* name, text: what a guest did with a built-in capability, or was
                                        denied (level: INFO or WARN) */
-    HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
 };
 
 enum halter_level { HALTER_DEBUG = 0, HALTER_INFO = 1, HALTER_WARN = 2, HALTER_ERR = 3 };

@@ -127,6 +127,12 @@ static void folders_are_listed(void **state)
        "{\"name\":\"a.txt\",\"type\":\"file\",\"size\":5}");
     has(run(guest, "return host.list('t/a.txt')"), "HostError: t/a.txt: Not a directory");
     has(run(guest, "return host.list('u')"), "DeniedError");
+    for (int i = 0; i < 2000; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "many-%d", i);
+        put(name, "");
+    }
+    has(run(guest, "return host.list('t')"), "HostError: t: a folder with more than 2000 entries");
     halter_guest_destroy(guest);
 }
 
