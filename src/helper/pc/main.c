@@ -6,6 +6,7 @@
  * 124 --timeout. */
 #include "runner.h"
 #include "script.h"
+#include "serve.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -415,6 +416,8 @@ int main(int argc, char **argv)
     struct options *o = &app.options;
     struct runner_config config = {0};
 
+    if (argc > 1 && strcmp(argv[1], "--helper") == 0)
+        return serve(argc, argv);
     if (!parse(o, argc, argv)) {
         fputs(usage, stderr);
         return EXIT_USAGE;
