@@ -238,7 +238,7 @@ const char *simd_case_difference(struct simd_case *c)
     uint8_t image[512];
 
     fpu_fxsave(&c->fpu, image, true, true);
-    if (c->native.trapped != c->fault)
+    if (c->native.trapped != c->fault || c->native.undefined)
         return "trap";
     if (memcmp(image + MXCSR, c->native.after + MXCSR, 4) != 0)
         return "mxcsr";

@@ -1,26 +1,24 @@
 /* values.c: random operands, weighted towards the cases that differ. */
 #include "values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
-uint64_t values_seed(void)
+struct values_plan values_plan(int argc, char **argv, uint64_t usual_cases)
 {
+    struct values_plan plan = {0, usual_cases};
     const char *given = getenv("HALTER_SEED");
-    uint64_t seed;
 
+    if (argc > 1)
+        plan.cases = strtoull(argv[1], NULL, 0);
     if (given)
-        return strtoull(given, NULL, 0);
-    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        plan.seed = strtoull(given, NULL, 0);
+    else if (getrandom(&plan.seed, sizeof(plan.seed), 0) != sizeof(plan.seed))
         abort();
-    return seed;
-}
-
-uint64_t values_count(uint64_t usual)
-{
-    const char *given = getenv("HALTER_CASES");
-
-    return given ? strtoull(given, NULL, 0) : usual;
+    printf("# HALTER_SEED=%#llx, %llu cases a form\n", (unsigned long long)plan.seed,
+           (unsigned long long)plan.cases);
+    return plan;
 }
 
 /* splitmix64: any seed will do. */

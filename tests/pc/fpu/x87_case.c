@@ -67,16 +67,17 @@ void x87_case_make(struct x87_case *c, struct values *v)
 
 static void run_ours(struct x87_case *c)
 {
-    struct x87_form form = x87_form(c->esc, c->modrm, true);
+    struct x87_form form = x87_form(c->esc, c->modrm, !c->operand16);
+    enum x87_layout layout = c->operand16 ? X87_PROTECTED_16 : X87_PROTECTED_32;
     uint8_t bytes[128];
     uint8_t reg = c->modrm >> 3 & 7;
 
     switch (form.kind) {
     case X87_LOAD:
-        x87_load(&c->fpu, c->esc, reg, c->memory, X87_PROTECTED_32);
+        x87_load(&c->fpu, c->esc, reg, c->memory, layout);
         break;
     case X87_STORE: {
-        struct x87_stored stored = x87_store(&c->fpu, c->esc, reg, bytes, X87_PROTECTED_32);
+        struct x87_stored stored = x87_store(&c->fpu, c->esc, reg, bytes, layout);
         if (stored.write)
             memcpy(c->memory, bytes, form.bytes);
         x87_store_commit(&c->fpu, stored);
@@ -145,7 +146,7 @@ const char *x87_case_difference(struct x87_case *c)
     fpu_fxsave(&c->fpu, image, true, true);
     if (x87_case_transcendental(c))
         forgive_last_place(c, image);
-    if (c->native.trapped)
+    if (c->native.trapped || c->native.undefined)
         return "trap";
     if (memcmp(image + CONTROL, c->native.after + CONTROL, 2) != 0)
         return "control";

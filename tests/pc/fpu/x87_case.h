@@ -7,6 +7,7 @@
 
 struct x87_case {
     uint8_t esc, modrm; /* memory forms have mod = 0, rm = 6 */
+    bool operand16;     /* with prefix 66: the environments of 14 bytes */
     struct native_case native;
     struct fpu before, fpu; /* ours; fpu is the state after */
     uint8_t memory_before[128], memory[128];
