@@ -193,10 +193,13 @@ static bool sets_flags(const struct simd_form *form)
     return form->opcode == 0x2e || form->opcode == 0x2f;
 }
 
-static void run_ours(struct simd_case *c)
+void simd_case_run_here(struct simd_case *c)
 {
     const struct simd_form *form = c->form;
     bool mmx = enters_mmx(c);
+
+    c->fpu = c->before;
+    c->fault = false;
 
     /* Before anything, and for good: also when the conversion then raises #XM. */
     if (mmx)
@@ -215,20 +218,6 @@ static void run_ours(struct simd_case *c)
         c->eflags = (c->eflags & ~(uint32_t)SIMD_CASE_EFLAGS) | c->fpu.compare;
     else
         write_operand(c, form->dst, &dst);
-}
-
-void simd_case_run(struct simd_case *c, const struct native_code *code)
-{
-    memset(c->native.before, 0, sizeof(c->native.before));
-    fpu_fxsave(&c->before, c->native.before, true, true);
-    memcpy(c->native.memory, c->memory, sizeof(c->memory));
-    c->native.eflags = c->eflags;
-    c->native.rax = c->rax;
-    native_run(code, &c->native);
-
-    c->fpu = c->before;
-    c->fault = false;
-    run_ours(c);
 }
 
 /* ---- comparison --------------------------------------------------------------------------- */

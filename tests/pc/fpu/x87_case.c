@@ -65,13 +65,14 @@ void x87_case_make(struct x87_case *c, struct values *v)
     c->rax = values_bits(v);
 }
 
-static void run_ours(struct x87_case *c)
+void x87_case_run_here(struct x87_case *c)
 {
     struct x87_form form = x87_form(c->esc, c->modrm, !c->operand16);
     enum x87_layout layout = c->operand16 ? X87_PROTECTED_16 : X87_PROTECTED_32;
     uint8_t bytes[128];
     uint8_t reg = c->modrm >> 3 & 7;
 
+    c->fpu = c->before;
     switch (form.kind) {
     case X87_LOAD:
         x87_load(&c->fpu, c->esc, reg, c->memory, layout);
@@ -90,19 +91,6 @@ static void run_ours(struct x87_case *c)
         c->eflags = x87_register(&c->fpu, c->esc, c->modrm, c->eflags);
         break;
     }
-}
-
-void x87_case_run(struct x87_case *c, const struct native_code *code)
-{
-    memset(c->native.before, 0, sizeof(c->native.before));
-    fpu_fxsave(&c->before, c->native.before, true, true);
-    memcpy(c->native.memory, c->memory, sizeof(c->memory));
-    c->native.eflags = c->eflags;
-    c->native.rax = c->rax;
-    native_run(code, &c->native);
-
-    c->fpu = c->before;
-    run_ours(c);
 }
 
 bool x87_case_transcendental(const struct x87_case *c)

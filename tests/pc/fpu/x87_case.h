@@ -19,6 +19,7 @@ struct x87_case {
 enum { X87_CASE_EFLAGS = 0x8d5 };
 
 void x87_case_make(struct x87_case *c, struct values *v);
+void x87_case_run_here(struct x87_case *c); /* ours only */
 void x87_case_run(struct x87_case *c, const struct native_code *code);
 
 /* The state after, as FXSAVE shows it on both sides; NULL when equal, else what differs. Of a
