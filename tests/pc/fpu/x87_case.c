@@ -127,6 +127,14 @@ static void forgive_last_place(struct x87_case *c, uint8_t image[512])
     image[STATUS + 1] = (uint8_t)((image[STATUS + 1] & ~2) | (c->native.after[STATUS + 1] & 2));
 }
 
+bool x87_case_last_place_differs(const struct x87_case *c)
+{
+    uint8_t image[512];
+
+    fpu_fxsave(&c->fpu, image, true, true);
+    return memcmp(image + REGISTERS, c->native.after + REGISTERS, 128) != 0;
+}
+
 const char *x87_case_difference(struct x87_case *c)
 {
     uint8_t image[512];

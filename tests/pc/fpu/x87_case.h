@@ -26,6 +26,7 @@ void x87_case_run(struct x87_case *c, const struct native_code *code);
  * transcendental function, registers may differ by a unit in the last place, and then C1. */
 const char *x87_case_difference(struct x87_case *c);
 bool x87_case_transcendental(const struct x87_case *c);
+bool x87_case_last_place_differs(const struct x87_case *c);
 void x87_case_print(const struct x87_case *c, const char *why);
 
 #endif
