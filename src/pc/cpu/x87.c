@@ -21,8 +21,23 @@ static struct f80 f80_div_reversed(struct f80_env *env, struct f80 a, struct f80
 f80_binary_op *const x87_binary_ops[8] = {f80_add, f80_mul,          NULL,    NULL,
                                           f80_sub, f80_sub_reversed, f80_div, f80_div_reversed};
 
+/* ST(dst) = ST(0) op ST(i), where that is all there is to it. */
+static inline __attribute__((always_inline)) bool binary_fast(struct fpu *fpu, f80_fast_op *op,
+                                                              unsigned i, unsigned dst)
+{
+    struct f80 v;
+    uint16_t raised;
+
+    if (!x87_may_hurry(fpu, i) || !op(x87_get(fpu, 0), x87_get(fpu, i), &v, &raised))
+        return false;
+    fpu->st[x87_slot_of(fpu, dst)].f = v;
+    x87_finish_fast(fpu, raised);
+    return true;
+}
+
 /* ST(dst) = ST(0) op ST(i). */
-static inline void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop)
+static F80_GENERAL void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst,
+                               bool pop)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v;
@@ -41,33 +56,38 @@ static inline void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsign
 
 /* D8: ST(0) = ST(0) op ST(i). DC, DE: ST(i) = ST(0) op ST(i), where subtraction and division have
  * exchanged encodings, so that /4 is the reversed one (SDM 2A FSUBR). */
-#define X87_BINARY(name, op)                                                                       \
+#define X87_BINARY(name, op, fast)                                                                 \
     static uint32_t name##_st0(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
-        binary(fpu, op, i, 0, false);                                                              \
+        if (!binary_fast(fpu, fast, i, 0))                                                         \
+            binary(fpu, op, i, 0, false);                                                          \
         return eflags;                                                                             \
     }                                                                                              \
     static uint32_t name##_sti(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
-        binary(fpu, op, i, i, false);                                                              \
+        if (!binary_fast(fpu, fast, i, i))                                                         \
+            binary(fpu, op, i, i, false);                                                          \
         return eflags;                                                                             \
     }                                                                                              \
     static uint32_t name##_pop(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
-        binary(fpu, op, i, i, true);                                                               \
+        if (binary_fast(fpu, fast, i, i))                                                          \
+            x87_pop(fpu);                                                                          \
+        else                                                                                       \
+            binary(fpu, op, i, i, true);                                                           \
         return eflags;                                                                             \
     }
 
-X87_BINARY(add, f80_add)
-X87_BINARY(mul, f80_mul)
-X87_BINARY(sub, f80_sub)
-X87_BINARY(subr, f80_sub_reversed)
-X87_BINARY(div, f80_div)
-X87_BINARY(divr, f80_div_reversed)
+X87_BINARY(add, f80_add, f80_fast_add)
+X87_BINARY(mul, f80_mul, f80_fast_mul)
+X87_BINARY(sub, f80_sub, f80_fast_sub)
+X87_BINARY(subr, f80_sub_reversed, f80_fast_sub_reversed)
+X87_BINARY(div, f80_div, f80_fast_div)
+X87_BINARY(divr, f80_div_reversed, f80_fast_div_reversed)
 
 /* ---- comparisons -------------------------------------------------------------------------- */
 
-static void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
+static F80_GENERAL void compare_general(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
 {
     struct f80_env env = x87_begin(fpu);
     uint16_t condition = X87_C3 | X87_C2 | X87_C0;
@@ -80,6 +100,19 @@ static void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
         x87_pop(fpu);
     env.status |= condition; /* also when an exception is unmasked */
     x87_finish(fpu, &env, X87_CONDITION);
+}
+
+static inline void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
+{
+    uint16_t condition;
+
+    if (!x87_may_hurry(fpu, i) || !f80_fast_compare(x87_get(fpu, 0), x87_get(fpu, i), &condition)) {
+        compare_general(fpu, i, quiet, pops);
+        return;
+    }
+    while (pops--)
+        x87_pop(fpu);
+    fpu->status = (uint16_t)((fpu->status & ~X87_CONDITION) | condition);
 }
 
 static uint32_t fcom(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -154,7 +187,15 @@ static uint32_t fxam(struct fpu *fpu, unsigned i, uint32_t eflags)
 enum { EFLAGS_CF = 0x001, EFLAGS_PF = 0x004, EFLAGS_AF = 0x010, EFLAGS_ZF = 0x040 };
 enum { EFLAGS_SF = 0x080, EFLAGS_OF = 0x800 };
 
-static uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, bool quiet, bool pop)
+/* The condition code as EFLAGS has it: C3, C2 and C0 are ZF, PF and CF; OF, SF and AF go. */
+static uint32_t condition_to_flags(uint32_t eflags, uint16_t condition)
+{
+    eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF | EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
+    return eflags | (condition & (X87_C3 | X87_C2 | X87_C0)) >> 8;
+}
+
+static F80_GENERAL uint32_t compare_to_flags_general(struct fpu *fpu, unsigned i, uint32_t eflags,
+                                                     bool quiet, bool pop)
 {
     struct f80_env env = x87_begin(fpu);
     uint16_t condition = X87_C3 | X87_C2 | X87_C0;
@@ -163,16 +204,23 @@ static uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, b
         x87_underflow(&env);
     else
         condition = f80_compare(&env, x87_get(fpu, 0), x87_get(fpu, i), quiet);
-    /* Like the condition code, also when an exception is unmasked. */
-    eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF);
-    eflags &= ~(uint32_t)(EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
-    eflags |= condition & X87_C3 ? EFLAGS_ZF : 0;
-    eflags |= condition & X87_C2 ? EFLAGS_PF : 0;
-    eflags |= condition & X87_C0 ? EFLAGS_CF : 0;
+    /* Like the condition code, the flags are set also when an exception is unmasked. */
     if (pop && !f80_blocked(&env))
         x87_pop(fpu);
     x87_finish(fpu, &env, env.status & X87_SF ? X87_C1 : 0);
-    return eflags;
+    return condition_to_flags(eflags, condition);
+}
+
+static inline uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, bool quiet,
+                                        bool pop)
+{
+    uint16_t condition;
+
+    if (!x87_may_hurry(fpu, i) || !f80_fast_compare(x87_get(fpu, 0), x87_get(fpu, i), &condition))
+        return compare_to_flags_general(fpu, i, eflags, quiet, pop);
+    if (pop)
+        x87_pop(fpu);
+    return condition_to_flags(eflags, condition);
 }
 
 static uint32_t fcomi(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -228,7 +276,7 @@ X87_CMOV(u, EFLAGS_PF)
 
 /* ---- moves and the stack ------------------------------------------------------------------ */
 
-static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
+static F80_GENERAL void load_general(struct fpu *fpu, unsigned i)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v = x87_get(fpu, i);
@@ -236,22 +284,42 @@ static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
     if (x87_is_empty(fpu, i))
         v = x87_underflow(&env);
     x87_finish_push(fpu, &env, v);
+}
+
+static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    if (x87_is_empty(fpu, i) || !x87_is_empty(fpu, 7)) {
+        load_general(fpu, i);
+        return eflags;
+    }
+    x87_push(fpu, x87_get(fpu, i));
+    x87_finish_fast(fpu, 0);
     return eflags;
 }
 
-static void store(struct fpu *fpu, unsigned i, bool pop)
+static F80_GENERAL void store_empty(struct fpu *fpu, unsigned i, bool pop)
 {
     struct f80_env env = x87_begin(fpu);
-    struct f80 v = x87_get(fpu, 0);
+    struct f80 v = x87_underflow(&env);
 
-    if (x87_is_empty(fpu, 0))
-        v = x87_underflow(&env);
     if (!f80_blocked(&env)) {
         x87_set(fpu, i, v);
         if (pop)
             x87_pop(fpu);
     }
     x87_finish(fpu, &env, X87_C1);
+}
+
+static inline void store(struct fpu *fpu, unsigned i, bool pop)
+{
+    if (x87_is_empty(fpu, 0)) {
+        store_empty(fpu, i, pop);
+        return;
+    }
+    x87_set(fpu, i, x87_get(fpu, 0));
+    if (pop)
+        x87_pop(fpu);
+    x87_finish_fast(fpu, 0);
 }
 
 static uint32_t fst(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -276,7 +344,7 @@ static uint32_t fstp1(struct fpu *fpu, unsigned i, uint32_t eflags)
     return eflags;
 }
 
-static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
+static F80_GENERAL void exchange_general(struct fpu *fpu, unsigned i)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 a = x87_get(fpu, 0), b = x87_get(fpu, i);
@@ -290,6 +358,18 @@ static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
         x87_set(fpu, i, a);
     }
     x87_finish(fpu, &env, X87_C1);
+}
+
+static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    if (!x87_may_hurry(fpu, i)) {
+        exchange_general(fpu, i);
+        return eflags;
+    }
+    struct f80 *a = &fpu->st[x87_slot_of(fpu, 0)].f, *b = &fpu->st[x87_slot_of(fpu, i)].f, t = *a;
+    *a = *b;
+    *b = t;
+    x87_finish_fast(fpu, 0);
     return eflags;
 }
 
@@ -588,51 +668,36 @@ static uint32_t fcos(struct fpu *fpu, unsigned i, uint32_t eflags)
 
 /* ---- by opcode ---------------------------------------------------------------------------- */
 
-/* esc & 7, then ModRM.reg. What depends on ModRM.rm too is below. */
-static x87_register_op *const by_reg[8][8] = {
-    /* D8 */ {add_st0, mul_st0, fcom, fcomp, sub_st0, subr_st0, div_st0, divr_st0},
-    /* D9 */ {fld, fxch, NULL, fstp1, NULL, NULL, NULL, NULL},
-    /* DA */ {fcmovb, fcmove, fcmovbe, fcmovu, NULL, NULL, NULL, NULL},
-    /* DB */ {fcmovnb, fcmovne, fcmovnbe, fcmovnu, NULL, fucomi, fcomi, NULL},
-    /* DC */ {add_sti, mul_sti, fcom, fcomp, sub_sti, subr_sti, div_sti, divr_sti},
-    /* DD */ {ffree, fxch, fst, fstp, fucom, fucomp, NULL, NULL},
-    /* DE */ {add_pop, mul_pop, fcomp, NULL, sub_pop, subr_pop, div_pop, divr_pop},
-    /* DF */ {ffreep, fxch, fstp, fstp, NULL, fucomip, fcomip, NULL},
-};
+#define ALL(op) op, op, op, op, op, op, op, op /* ModRM.rm */
+#define NONE    ALL(NULL)
 
-/* D9 E0-FF. */
-static x87_register_op *const by_rm[32] = {
-    fchs,  fabs_,   NULL,   NULL,    ftst,    fxam,   NULL,    NULL,    /* E0 */
-    fld1,  fldl2t,  fldl2e, fldpi,   fldlg2,  fldln2, fldz,    NULL,    /* E8 */
-    f2xm1, fyl2x,   fptan,  fpatan,  fxtract, fprem1, fdecstp, fincstp, /* F0 */
-    fprem, fyl2xp1, fsqrt,  fsincos, frndint, fscale, fsin,    fcos,    /* F8 */
+/* By esc & 7 and the lower six bits of ModRM. FENI, FDISI and FSETPM (DB E0, E1, E4), which the
+ * 8087 and the 287 needed, do nothing; DF E0 is FNSTSW AX, the processor's to do. */
+/* clang-format off */
+static x87_register_op *const by_opcode[8][64] = {
+    /* D8 */ {ALL(add_st0), ALL(mul_st0), ALL(fcom), ALL(fcomp), ALL(sub_st0), ALL(subr_st0),
+              ALL(div_st0), ALL(divr_st0)},
+    /* D9 */ {ALL(fld), ALL(fxch), fnop, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ALL(fstp1),
+              fchs, fabs_, NULL, NULL, ftst, fxam, NULL, NULL,
+              fld1, fldl2t, fldl2e, fldpi, fldlg2, fldln2, fldz, NULL,
+              f2xm1, fyl2x, fptan, fpatan, fxtract, fprem1, fdecstp, fincstp,
+              fprem, fyl2xp1, fsqrt, fsincos, frndint, fscale, fsin, fcos},
+    /* DA */ {ALL(fcmovb), ALL(fcmove), ALL(fcmovbe), ALL(fcmovu), NONE,
+              NULL, fucompp, NULL, NULL, NULL, NULL, NULL, NULL, NONE, NONE},
+    /* DB */ {ALL(fcmovnb), ALL(fcmovne), ALL(fcmovnbe), ALL(fcmovnu),
+              fnop, fnop, fnclex, fninit, fnop, NULL, NULL, NULL, ALL(fucomi), ALL(fcomi), NONE},
+    /* DC */ {ALL(add_sti), ALL(mul_sti), ALL(fcom), ALL(fcomp), ALL(sub_sti), ALL(subr_sti),
+              ALL(div_sti), ALL(divr_sti)},
+    /* DD */ {ALL(ffree), ALL(fxch), ALL(fst), ALL(fstp), ALL(fucom), ALL(fucomp), NONE, NONE},
+    /* DE */ {ALL(add_pop), ALL(mul_pop), ALL(fcomp), NULL, fcompp, NULL, NULL, NULL, NULL, NULL,
+              NULL, ALL(sub_pop), ALL(subr_pop), ALL(div_pop), ALL(divr_pop)},
+    /* DF */ {ALL(ffreep), ALL(fxch), ALL(fstp), ALL(fstp), NONE, ALL(fucomip), ALL(fcomip), NONE},
 };
+/* clang-format on */
 
 x87_register_op *x87_register_find(uint8_t esc, uint8_t modrm)
 {
-    unsigned n = esc & 7u;
-
-    switch (n << 8 | modrm) {
-    case 0x1d0:
-        return fnop;
-    case 0x2e9:
-        return fucompp;
-    case 0x3e0: /* FENI, FDISI and FSETPM: what the 8087 and the 287 needed */
-    case 0x3e1:
-    case 0x3e4:
-        return fnop;
-    case 0x3e2:
-        return fnclex;
-    case 0x3e3:
-        return fninit;
-    case 0x6d9:
-        return fcompp;
-    default:
-        break;
-    }
-    if (n == 1 && modrm >= 0xe0)
-        return by_rm[modrm & 31];
-    return by_reg[n][modrm >> 3 & 7];
+    return by_opcode[esc & 7][modrm & 63];
 }
 
 uint32_t x87_register(struct fpu *fpu, uint8_t esc, uint8_t modrm, uint32_t eflags)
