@@ -1,4 +1,5 @@
-/* x87.c: the register forms of D8-DF, one small function each, found by opcode.
+/* x87.c: the register forms of D8-DF, one small function each, found by opcode; those that are
+ * functions of ST(0) are in x87_functions.c.
  *
  * Each checks the register stack first (an empty source, a full stack), then operates, then lets
  * what is unmasked decide whether the result goes in (SDM 1 8.5). */
@@ -36,8 +37,7 @@ static inline __attribute__((always_inline)) bool binary_fast(struct fpu *fpu, f
 }
 
 /* ST(dst) = ST(0) op ST(i). */
-static F80_GENERAL void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst,
-                               bool pop)
+F80_GENERAL void x87_binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v;
@@ -60,13 +60,13 @@ static F80_GENERAL void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, u
     static uint32_t name##_st0(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
         if (!binary_fast(fpu, fast, i, 0))                                                         \
-            binary(fpu, op, i, 0, false);                                                          \
+            x87_binary(fpu, op, i, 0, false);                                                      \
         return eflags;                                                                             \
     }                                                                                              \
     static uint32_t name##_sti(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
         if (!binary_fast(fpu, fast, i, i))                                                         \
-            binary(fpu, op, i, i, false);                                                          \
+            x87_binary(fpu, op, i, i, false);                                                      \
         return eflags;                                                                             \
     }                                                                                              \
     static uint32_t name##_pop(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
@@ -74,7 +74,7 @@ static F80_GENERAL void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, u
         if (binary_fast(fpu, fast, i, i))                                                          \
             x87_pop(fpu);                                                                          \
         else                                                                                       \
-            binary(fpu, op, i, i, true);                                                           \
+            x87_binary(fpu, op, i, i, true);                                                       \
         return eflags;                                                                             \
     }
 
@@ -422,250 +422,6 @@ static uint32_t fninit(struct fpu *fpu, unsigned i, uint32_t eflags)
     return eflags;
 }
 
-/* ---- constants ---------------------------------------------------------------------------- */
-
-/* The 64 bits below the constant and whether the rest is more than half of the last place. */
-struct constant {
-    uint64_t mantissa;
-    uint16_t exp;
-    bool high;
-};
-
-static uint32_t load_constant(struct fpu *fpu, struct constant c, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    unsigned rc = f80_rc(&env);
-
-    if (rc == RC_UP || (rc == RC_NEAREST && c.high))
-        c.mantissa++;
-    x87_finish_push(fpu, &env, f80_make(false, c.exp, c.mantissa));
-    return eflags;
-}
-
-#define X87_CONSTANT(name, exp, mantissa, high)                                                    \
-    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
-    {                                                                                              \
-        (void)i;                                                                                   \
-        return load_constant(fpu, (struct constant){mantissa, exp, high}, eflags);                 \
-    }
-
-X87_CONSTANT(fldl2t, 0x4000, 0xd49a784bcd1b8afe, false)
-X87_CONSTANT(fldl2e, 0x3fff, 0xb8aa3b295c17f0bb, true)
-X87_CONSTANT(fldpi, 0x4000, 0xc90fdaa22168c234, true)
-X87_CONSTANT(fldlg2, 0x3ffd, 0x9a209a84fbcff798, true)
-X87_CONSTANT(fldln2, 0x3ffe, 0xb17217f7d1cf79ab, true)
-
-static uint32_t fld1(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-
-    (void)i;
-    x87_finish_push(fpu, &env, f80_make(false, F80_BIAS, F80_TOP_BIT));
-    return eflags;
-}
-
-static uint32_t fldz(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-
-    (void)i;
-    x87_finish_push(fpu, &env, f80_zero(false));
-    return eflags;
-}
-
-/* ---- one operand, in ST(0) ---------------------------------------------------------------- */
-
-static struct f80 change_sign(struct f80_env *env, struct f80 v)
-{
-    (void)env;
-    v.sign_exponent ^= 0x8000;
-    return v;
-}
-
-static struct f80 absolute(struct f80_env *env, struct f80 v)
-{
-    (void)env;
-    v.sign_exponent &= 0x7fff;
-    return v;
-}
-
-#define X87_UNARY(name, op)                                                                        \
-    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
-    {                                                                                              \
-        struct f80_env env = x87_begin(fpu);                                                       \
-        struct f80 v = x87_is_empty(fpu, 0) ? x87_underflow(&env) : op(&env, x87_get(fpu, 0));     \
-                                                                                                   \
-        (void)i;                                                                                   \
-        if (!f80_blocked(&env))                                                                    \
-            x87_set(fpu, 0, v);                                                                    \
-        x87_finish(fpu, &env, X87_C1);                                                             \
-        return eflags;                                                                             \
-    }
-
-X87_UNARY(fchs, change_sign)
-X87_UNARY(fabs_, absolute)
-X87_UNARY(fsqrt, f80_sqrt)
-X87_UNARY(frndint, f80_round_to_integer)
-X87_UNARY(f2xm1, f80_2xm1)
-
-/* ---- two operands, in ST(0) and ST(1) ----------------------------------------------------- */
-
-static struct f80 atan_of(struct f80_env *env, struct f80 st0, struct f80 st1)
-{
-    return f80_atan(env, st1, st0);
-}
-
-#define X87_BINARY_POP(name, op)                                                                   \
-    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
-    {                                                                                              \
-        (void)i;                                                                                   \
-        binary(fpu, op, 1, 1, true);                                                               \
-        return eflags;                                                                             \
-    }
-
-X87_BINARY_POP(fyl2x, f80_yl2x)
-X87_BINARY_POP(fyl2xp1, f80_yl2xp1)
-X87_BINARY_POP(fpatan, atan_of)
-
-static uint32_t fscale(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    binary(fpu, f80_scale, 1, 0, false);
-    return eflags;
-}
-
-static void remainder_of(struct fpu *fpu, bool nearest)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 v;
-
-    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, 1))
-        v = x87_underflow(&env);
-    else
-        v = f80_remainder(&env, x87_get(fpu, 0), x87_get(fpu, 1), nearest);
-    if (!f80_blocked(&env))
-        x87_set(fpu, 0, v);
-    /* C0 and C3 are bits of a quotient: where there is none they stay. */
-    bool quotient = !f80_blocked(&env) && f80_classify(v) != F80_NAN;
-    if (!quotient)
-        env.status &= (uint16_t) ~(X87_C0 | X87_C2 | X87_C3);
-    x87_finish(fpu, &env, quotient ? X87_CONDITION : X87_C1 | X87_C2);
-}
-
-static uint32_t fprem(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    remainder_of(fpu, false);
-    return eflags;
-}
-
-static uint32_t fprem1(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    remainder_of(fpu, true);
-    return eflags;
-}
-
-/* ---- one operand, two results ------------------------------------------------------------- */
-
-/* Replaces ST(0) and pushes, unless the stack was empty or full. */
-static void finish_two(struct fpu *fpu, struct f80_env *env, struct f80 first, struct f80 second)
-{
-    if (!f80_blocked(env)) {
-        x87_set(fpu, 0, first);
-        x87_push(fpu, second);
-    }
-    x87_finish(fpu, env, X87_C1 | X87_C2);
-}
-
-/* The two faults of the stack, for which both results are indefinite. */
-static bool two_results_fault(struct fpu *fpu, struct f80_env *env)
-{
-    if (x87_is_empty(fpu, 0))
-        x87_underflow(env);
-    else if (!x87_is_empty(fpu, 7))
-        x87_overflow(env);
-    return env->status != 0;
-}
-
-static uint32_t fxtract(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 exponent = f80_indefinite(), mantissa = f80_indefinite();
-
-    (void)i;
-    if (!two_results_fault(fpu, &env))
-        mantissa = f80_extract(&env, x87_get(fpu, 0), &exponent);
-    if (!f80_blocked(&env)) {
-        x87_set(fpu, 0, exponent);
-        x87_push(fpu, mantissa);
-    }
-    x87_finish(fpu, &env, X87_C1);
-    return eflags;
-}
-
-static uint32_t fptan(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 tangent = f80_indefinite(), one = f80_indefinite();
-
-    (void)i;
-    if (!two_results_fault(fpu, &env)) {
-        one = f80_make(false, F80_BIAS, F80_TOP_BIT);
-        if (!f80_tan(&env, x87_get(fpu, 0), &tangent)) {
-            x87_finish(fpu, &env, X87_C1 | X87_C2);
-            return eflags;
-        }
-        if (f80_classify(tangent) == F80_NAN)
-            one = tangent;
-    }
-    finish_two(fpu, &env, tangent, one);
-    return eflags;
-}
-
-static uint32_t fsincos(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 sine = f80_indefinite(), cosine = f80_indefinite();
-
-    (void)i;
-    if (!two_results_fault(fpu, &env) && !f80_sin_cos(&env, x87_get(fpu, 0), &sine, &cosine)) {
-        x87_finish(fpu, &env, X87_C1 | X87_C2);
-        return eflags;
-    }
-    finish_two(fpu, &env, sine, cosine);
-    return eflags;
-}
-
-static void one_of_sin_cos(struct fpu *fpu, bool want_cosine)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 v, *sine = want_cosine ? NULL : &v, *cosine = want_cosine ? &v : NULL;
-    bool reduced = true;
-
-    if (x87_is_empty(fpu, 0))
-        v = x87_underflow(&env);
-    else
-        reduced = f80_sin_cos(&env, x87_get(fpu, 0), sine, cosine);
-    if (reduced && !f80_blocked(&env))
-        x87_set(fpu, 0, v);
-    x87_finish(fpu, &env, X87_C1 | X87_C2);
-}
-
-static uint32_t fsin(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    one_of_sin_cos(fpu, false);
-    return eflags;
-}
-
-static uint32_t fcos(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    one_of_sin_cos(fpu, true);
-    return eflags;
-}
-
 /* ---- by opcode ---------------------------------------------------------------------------- */
 
 #define ALL(op) op, op, op, op, op, op, op, op /* ModRM.rm */
@@ -678,10 +434,11 @@ static x87_register_op *const by_opcode[8][64] = {
     /* D8 */ {ALL(add_st0), ALL(mul_st0), ALL(fcom), ALL(fcomp), ALL(sub_st0), ALL(subr_st0),
               ALL(div_st0), ALL(divr_st0)},
     /* D9 */ {ALL(fld), ALL(fxch), fnop, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ALL(fstp1),
-              fchs, fabs_, NULL, NULL, ftst, fxam, NULL, NULL,
-              fld1, fldl2t, fldl2e, fldpi, fldlg2, fldln2, fldz, NULL,
-              f2xm1, fyl2x, fptan, fpatan, fxtract, fprem1, fdecstp, fincstp,
-              fprem, fyl2xp1, fsqrt, fsincos, frndint, fscale, fsin, fcos},
+              x87_fchs, x87_fabs, NULL, NULL, ftst, fxam, NULL, NULL,
+              x87_fld1, x87_fldl2t, x87_fldl2e, x87_fldpi, x87_fldlg2, x87_fldln2, x87_fldz, NULL,
+              x87_f2xm1, x87_fyl2x, x87_fptan, x87_fpatan, x87_fxtract, x87_fprem1, fdecstp,
+              fincstp, x87_fprem, x87_fyl2xp1, x87_fsqrt, x87_fsincos, x87_frndint, x87_fscale,
+              x87_fsin, x87_fcos},
     /* DA */ {ALL(fcmovb), ALL(fcmove), ALL(fcmovbe), ALL(fcmovu), NONE,
               NULL, fucompp, NULL, NULL, NULL, NULL, NULL, NULL, NONE, NONE},
     /* DB */ {ALL(fcmovnb), ALL(fcmovne), ALL(fcmovnbe), ALL(fcmovnu),

@@ -115,4 +115,13 @@ typedef struct f80 f80_binary_op(struct f80_env *env, struct f80 a, struct f80 b
 typedef bool f80_fast_op(struct f80 a, struct f80 b, struct f80 *out, uint16_t *raised);
 extern f80_binary_op *const x87_binary_ops[8];
 
+/* ST(dst) = ST(0) op ST(i), in general. */
+void x87_binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop);
+
+/* x87_functions.c: named as in the manual. */
+x87_register_op x87_fldl2t, x87_fldl2e, x87_fldpi, x87_fldlg2, x87_fldln2, x87_fld1, x87_fldz;
+x87_register_op x87_fchs, x87_fabs, x87_fsqrt, x87_frndint, x87_fscale, x87_fxtract, x87_fprem;
+x87_register_op x87_fprem1, x87_f2xm1, x87_fyl2x, x87_fyl2xp1, x87_fpatan, x87_fptan;
+x87_register_op x87_fsin, x87_fcos, x87_fsincos;
+
 #endif
