@@ -80,9 +80,9 @@ struct halter_death {
     const char *detail;    /* one line for people: what broke, which layer is missing, ... or "" */
     uint64_t generation;   /* which process it was, counted over the host's life */
     int pid;               /* it had; reused by now, perhaps: for logs only */
-    uint64_t call;         /* the call in flight, 0 for none */
+    uint64_t call;         /* the last call it was sent, 0 for none */
     bool loading;          /* it died while the plugin was being loaded */
-    bool final;            /* the process is reaped, so the figures below are known */
+    bool final;            /* the process is reaped and the figures below are known */
     uint64_t cpu_ns;       /* user and system time of its life */
     uint64_t peak_bytes;   /* its peak resident memory */
     uint64_t lived_ns;     /* from fork to death */
@@ -150,6 +150,7 @@ enum halter_guest_state {
     HALTER_GUEST_BACKOFF = 4,     /* died without a success in between: waits before it tries again */
     HALTER_GUEST_QUARANTINED = 5, /* died so too often: waits for halter_guest_reset() */
     HALTER_GUEST_CLOSED = 6,
+    HALTER_GUEST_FAILED = 7,      /* its source does not load: waits for halter_guest_reload() */
 };
 HALTER_API const char *halter_guest_state_text(enum halter_guest_state state);
 
@@ -165,9 +166,10 @@ struct halter_plugin_options {
     uint32_t deadline_ms;    /* of a call, unless the call says; default 1000 */
     uint32_t wall_cap_ms;    /* of a call or load, host's work included; default 10 × the deadline */
     uint32_t queue_max;      /* calls accepted and not finished; default 64 */
-    uint32_t backoff_min_ms; /* after the first fruitless death; doubles each time; default 50 */
+    uint32_t backoff_min_ms; /* the wait after the second death in a row with no call answered in
+                                between (after the first it restarts at once); doubles; default 50 */
     uint32_t backoff_max_ms; /* default 10000 */
-    uint32_t quarantine_after; /* fruitless deaths in a row; default 5, UINT32_MAX: never */
+    uint32_t quarantine_after; /* such deaths in a row; default 5, UINT32_MAX: never */
     uint64_t memory_bytes;   /* limit of resident memory, default 512 MiB, UINT64_MAX: none */
     uint32_t cpu_seconds;    /* limit of a process's CPU time; 0: none */
     uint32_t log_lines_per_second; /* of console, host.log and stderr together; default 1000 */
@@ -203,7 +205,7 @@ HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *sourc
                                    size_t source_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
-/* Ends backoff or quarantine: loads again at once. EBUSY in any other state. */
+/* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
 HALTER_API int halter_guest_reset(struct halter_guest *guest);
 
 HALTER_API enum halter_guest_state halter_guest_state(const struct halter_guest *guest);
@@ -249,6 +251,7 @@ struct halter_call_options {
  * script, its promises, the conversion of the result and the reporting of errors, and pauses while
  * the host works on a reverse call; the wall cap covers everything. `options` may be NULL; *call,
  * when not NULL, gets the call's number for halter_cancel().
+ * `json_bytes` 0: json is terminated by NUL.
  * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED.
  */
 HALTER_API int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
@@ -297,7 +300,8 @@ enum halter_event_type {
     HALTER_EVENT_LOAD_FAILED = 2,   /* error: what the script got wrong */
     HALTER_EVENT_RELOADED = 3,
     HALTER_EVENT_RELOAD_FAILED = 4, /* error or death says why; the old version serves on */
-    HALTER_EVENT_DEATH = 5,         /* death: reason known; final tells whether the figures are */
+    HALTER_EVENT_DEATH = 5,         /* death: a process has ended and its figures are known (a
+                                       call that failed of it was told when the reason was) */
     HALTER_EVENT_RESTARTING = 6,    /* delay_ms until it is tried again */
     HALTER_EVENT_QUARANTINED = 7,   /* death: the last one */
     HALTER_EVENT_LOG = 8,           /* level, text: one line from console or host.log */

@@ -5,7 +5,7 @@
  * version in the first one catches a mixed installation. Helpers see neither the socket (closed
  * on the way) nor the page (MADV_DONTFORK).
  *
- *   host ── SPAWN (+2 fds) ──► launcher      launcher ── READY ──► host
+ *   host ── SPAWN (+3 fds) ──► launcher      launcher ── READY ──► host
  *   host ── KILL ────────────► launcher      launcher ── SPAWNED (+pidfd) ──► host
  *   host ── WAKE ────────────► launcher      launcher ── EXITED ──► host
  *
@@ -51,11 +51,13 @@ struct control_message {
         struct {
             struct control_profile profile;
             uint32_t slot; /* index into the page, owned by this helper until EXITED */
-        } spawn; /* descriptors: the helper's socket end, the host's end (for looking at, see below),
+        } spawn; /* descriptors: the helper's socket end, the host's end (for looking at, see below:
+                    while the helper lives its end sees shutdown() but no close() of the host),
                     the write end of its stderr pipe */
         struct {
             int32_t pid;   /* 0 on failure */
-            int32_t error; /* errno of the failed fork, 0 */
+            int32_t error; /* errno of what failed, 0 */
+            uint32_t features; /* CONTROL_HAS_CGROUP: this helper was born in one of its own */
         } spawned;
         struct {
             int32_t code;   /* CLD_EXITED, CLD_KILLED or CLD_DUMPED */
@@ -87,7 +89,9 @@ enum control_cause { CONTROL_CAUSE_NONE = 0, CONTROL_CAUSE_KILL = 1, CONTROL_CAU
  *
  * At a slot's time the launcher first looks (MSG_PEEK on its copy of the host's end) whether the
  * helper has answered call `call_id` without the host having read it; such a helper is spared
- * while it uses no CPU time to speak of, because then it is the application that is late.
+ * while it uses no CPU time to speak of, because then it is the application that is late. What is
+ * unread is taken to begin with a frame. A host that has read only the beginning of the answer
+ * says so in `answering`, and clears that when it has read the rest.
  */
 #define CONTROL_TICK_MS 20
 struct control_page {
@@ -97,6 +101,8 @@ struct control_page {
         _Atomic uint64_t kill_at_ns; /* CLOCK_MONOTONIC; 0 is disarmed */
         _Atomic uint64_t call_id;    /* the call in flight: answered is VALUE, UNDEFINED, ERROR or
                                         LOADED with this id */
+        _Atomic uint32_t answering;  /* 1: part of that answer has been read, the rest is to come */
+        uint32_t reserved;
     } slots[CONTROL_SLOTS];
 };
 

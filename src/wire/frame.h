@@ -40,7 +40,8 @@ struct wire_frame {
     uint8_t nfds;
     uint16_t stream;
     uint64_t id;         /* odd from the host, even from the helper, 0 where none is needed */
-    const uint8_t *body; /* borrowed from the reader until its next fill or next */
+    const uint8_t *body; /* borrowed from the reader until its next fill or next, and followed by
+                            a NUL that is not part of it: a text at a body's end is terminated */
     int fds[WIRE_MAX_FDS]; /* owned by the caller of wire_reader_next, close-on-exec */
 };
 
@@ -63,10 +64,12 @@ struct wire_reader {
     size_t capacity, start, end;
     uint32_t cap;                     /* the largest body taken, bytes */
     enum wire_direction direction;    /* which frames may arrive: WIRE_DIR_IN in a helper */
-    bool takes_fds;                   /* false in a host: read() is used, which drops descriptors */
+    bool takes_fds;                   /* false in a host: descriptors are dropped, and a fault */
     bool at_eof;
     int fds[4 * WIRE_MAX_FDS];        /* arrived and not yet claimed by a frame */
     unsigned nfds;
+    bool has_lent; /* the byte at `start` stands in `lent`, for the NUL behind the last body */
+    uint8_t lent;
 };
 
 /* Makes a reader; allocates nothing until bytes arrive. */
@@ -75,8 +78,10 @@ void wire_reader_init(struct wire_reader *reader, enum wire_direction direction,
 /* Frees its buffer and closes the descriptors that no frame has claimed. */
 void wire_reader_finish(struct wire_reader *reader);
 /*
- * One read() or recvmsg() from `fd`. Returns the number of bytes, or a fault. WIRE_EOF is
- * returned as WIRE_TRUNCATED when part of a frame is held. EINTR is retried.
+ * One recvmsg() from `fd`, which does not wait. Returns the number of bytes, or a fault; 0 when
+ * the buffer is full of whole frames, which wire_reader_next has to take first. WIRE_EOF is
+ * returned as WIRE_TRUNCATED when part of a frame is held. EINTR is retried. A reader that takes
+ * no descriptors gives the kernel no room for any: they are dropped unopened, and WIRE_BAD_FDS.
  */
 int wire_reader_fill(struct wire_reader *reader, int fd);
 /*
@@ -99,17 +104,23 @@ static inline size_t wire_writer_pending(const struct wire_writer *writer)
     return writer->end - writer->start;
 }
 /*
- * Sends a frame whose body is the concatenation of `parts`: at once as far as the socket takes it,
- * the rest is copied and waits for wire_writer_flush. The header's length and nfds are filled in
- * here. `fds` are borrowed (duplicated where they must wait). 0, or WIRE_NO_MEMORY (nothing was
- * sent), WIRE_TOO_LONG, WIRE_EOF (the peer is gone), WIRE_SYSTEM. Never raises SIGPIPE.
+ * Sends a frame whose body is the concatenation of `parts`, at most WIRE_MAX_PARTS: at once as far
+ * as the socket takes it, the rest is copied and waits for wire_writer_flush. The header's length
+ * is filled in here; `fds` has header->nfds entries, or is NULL for none, and is borrowed
+ * (duplicated where it must wait). 0, or WIRE_NO_MEMORY, WIRE_TOO_LONG (more than a frame can
+ * hold), WIRE_EOF (the peer is gone), WIRE_SYSTEM: then nothing of the frame was sent. Never
+ * waits, never raises SIGPIPE.
  */
+#define WIRE_MAX_PARTS 8
 int wire_writer_send(struct wire_writer *writer, int fd, const struct wire_frame *header,
                      const struct iovec *parts, unsigned nparts, const int *fds);
 /* Sends what waits. 0 when all is sent, WIRE_AGAIN when some is left, else a fault. */
 int wire_writer_flush(struct wire_writer *writer, int fd);
 
-/* The blocking forms, for helpers and tests: whole frames on a blocking socket. */
+/*
+ * The waiting forms, for helpers and tests. They make only the system calls that a confined helper
+ * keeps: recvmsg, poll, and writev where no descriptors go along (so the sender ignores SIGPIPE).
+ */
 int wire_send_wait(int fd, const struct wire_frame *header, const struct iovec *parts,
                    unsigned nparts, const int *fds);
 /* 1 with a frame, WIRE_EOF, or another fault. Waits for ever: a host kills its helper. */
@@ -120,6 +131,8 @@ void wire_header_encode(const struct wire_frame *frame, uint8_t out[WIRE_HEADER_
 void wire_header_decode(struct wire_frame *frame, const uint8_t in[WIRE_HEADER_BYTES]);
 /* The largest body that frames of `type` may have under `cap` going `direction`, or -1. */
 int64_t wire_type_limit(uint8_t type, enum wire_direction direction, uint32_t cap);
+/* Whether frames of `type` may carry descriptors: CALL and ANSWER. */
+bool wire_type_takes_fds(uint8_t type);
 const char *wire_type_name(uint8_t type);
 
 #endif

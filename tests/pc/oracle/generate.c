@@ -242,10 +242,16 @@ static void set_registers(struct oracle_case *c, const struct isa_entry *entry, 
         c->before.eflags |= FLAG_DF;
 }
 
-/* Whether memory at `at` is ours or surely nobody's: the native program itself lives higher up. */
+/* Whether memory at `at` is the data page or surely nobody's: the native program itself lives higher
+ * up, and what an earlier case did to the code page would be seen. */
 static bool is_safe(uint32_t at)
 {
-    return at < 0x40000000;
+    return at < 0x40000000 && (at < ORACLE_CODE - 64 || at >= ORACLE_CODE + ORACLE_PAGE);
+}
+
+static bool is_data(uint32_t at)
+{
+    return at >= ORACLE_DATA && at < ORACLE_DATA + ORACLE_PAGE - 8;
 }
 
 static bool touches_only_safe(const struct oracle_case *c, const struct insn *insn)
@@ -259,6 +265,10 @@ static bool touches_only_safe(const struct oracle_case *c, const struct insn *in
     if (insn_is_memory(insn) && !insn->addr16 && !is_safe(at))
         return false;
     bool strings = insn->entry->attr & ISA_REP;
+    /* When both operands of CMPS fault, which comes first differs even between its own forms. */
+    bool compares = strings && (insn->opcode & ~1) == 0xa6;
+    if (compares && (insn->addr16 || !(is_data(reg[CPU_ESI]) || is_data(reg[CPU_EDI]))))
+        return false;
     return (!strings || (is_safe(reg[CPU_ESI]) && is_safe(reg[CPU_EDI]))) &&
            (insn->entry->emit != EMIT_LEAVE || is_safe(reg[CPU_EBP])) &&
            (insn->entry->operand[1] != ISA_Ib || insn->entry->operand[0] != ISA_Iw ||

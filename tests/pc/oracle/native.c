@@ -62,22 +62,23 @@ static void next_batch(void)
     current = 0;
 }
 
-/* sigreturn leaves NT and ID as the handler has them, so an earlier POPF would shine through. */
+/* sigreturn leaves NT and ID as the handler has them, so an earlier POPF would shine through; and
+ * with AC the handler's own unaligned accesses would fault. */
 static void clear_sticky_flags(void)
 {
-    __asm__ volatile("pushfl\n\tandl $~0x204000, (%%esp)\n\tpopfl" ::: "cc", "memory");
+    __asm__ volatile("pushfl\n\tandl $~0x244000, (%%esp)\n\tpopfl" ::: "cc", "memory");
 }
 
 static void on_signal(int signal, siginfo_t *info, void *opaque)
 {
     ucontext_t *context = opaque;
     (void)info;
+    clear_sticky_flags();
     if (count)
         take_out(context, &shared->cases[current++], signal);
     if (current == count)
         next_batch();
     put_in(context, &shared->cases[current]);
-    clear_sticky_flags();
 }
 
 static int map_pages(void)

@@ -2,7 +2,8 @@
  * native_test.c: fresh random cases, on this machine's processor and on ours: every defined bit of
  * the outcome must be the same.
  *
- * Usage: test-pc-oracle-native PATH-OF-ORACLE-NATIVE [CASES [SEED]]
+ * Usage: test-pc-oracle-native PATH-OF-ORACLE-NATIVE [CASES [SEED [VECTORS.TXT]]]
+ * With a file, the cases and their native outcomes are kept in it too (see vectors.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +23,14 @@
 #include "compare.h"
 #include "emulated.h"
 #include "generate.h"
+#include "vectors.h"
 
 enum { DEFAULT_CASES = 500000, SHOWN = 12 };
 
 static const char *native_path;
 static uint64_t cases = DEFAULT_CASES;
 static uint32_t seed;
+static FILE *keep;
 
 struct native {
     struct oracle_shared *shared;
@@ -50,7 +54,7 @@ static void native_start(struct native *n)
     assert_int_equal(ftruncate(fd, sizeof *n->shared), 0);
     n->shared = mmap(NULL, sizeof *n->shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_true(n->shared != MAP_FAILED);
-    assert_int_equal(pipe(in) | pipe(out), 0);
+    assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
     n->pid = fork();
     if (n->pid == 0)
         run_native(fd, in[0], out[1]);
@@ -111,6 +115,8 @@ static void compare_batch(const struct oracle_shared *shared, uint32_t count, st
         struct oracle_case got = *want;
         emulated_run(e, &got);
         tally->run++;
+        if (keep)
+            vector_write(keep, want);
         if (oracle_agree(want, &got))
             continue;
         tally->wrong++;
@@ -151,6 +157,11 @@ int main(int argc, char **argv)
         cases = strtoull(argv[2], NULL, 0);
     seed = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0)
                     : (uint32_t)time(NULL) * 2654435761u ^ (uint32_t)getpid();
+    if (argc > 4 && !(keep = fopen(argv[4], "w")))
+        return 2;
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (keep)
+        fclose(keep);
+    return failed;
 }

@@ -1,0 +1,211 @@
+/*
+ * The guests of a run: made, followed through loads, deaths and quarantine, and given a new
+ * version of their plugin. A guest that cannot go on hands its records back (run_stream.c) and the
+ * others go on; without any, the run ends, or, under --watch, waits for a better version.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run.h"
+#include "cli/say.h"
+
+static struct halter_plugin_options plugin_options(struct run *run, struct job *job)
+{
+    const struct run_config *config = &run->config;
+    struct halter_plugin_options options = HALTER_PLUGIN_INIT;
+    options.path = config->plugin;
+    options.load_deadline_ms = config->load_deadline_ms;
+    options.deadline_ms = config->deadline_ms;
+    options.wall_cap_ms = config->wall_cap_ms;
+    options.memory_bytes = config->memory_bytes;
+    options.no_jit = config->no_jit;
+    options.queue_max = GUEST_DEPTH;
+    options.quarantine_after = (uint32_t)config->quarantine_after;
+    options.data = job;
+    return options;
+}
+
+bool run_make_guests(struct run *run)
+{
+    for (unsigned i = 0; i < run->config.jobs; i++) {
+        struct job *job = &run->jobs[i];
+        *job = (struct job){.run = run, .usable = true};
+        struct halter_plugin_options options = plugin_options(run, job);
+        int status = halter_plugin_create(run->host, &options, &job->guest);
+        if (status == HALTER_OK)
+            continue;
+        if (status == HALTER_ESYSTEM)
+            say("%s: %s", run->config.plugin, strerror(errno));
+        else
+            say("%s: no guest can be made: %s", run->config.plugin, halter_strerror(status));
+        return false;
+    }
+    return true;
+}
+
+void run_check_usable(struct run *run)
+{
+    bool quarantined = false;
+    for (unsigned i = 0; i < run->config.jobs; i++) {
+        if (run->jobs[i].usable)
+            return;
+        quarantined |= run->jobs[i].quarantined;
+    }
+    if (run->ending != ENDING_NONE)
+        return;
+    if (run->config.watch) {
+        say("%s: waiting for a new version", run->config.plugin);
+        return;
+    }
+    run->load_failed = !quarantined;
+    run_end(run, ENDING_PLUGIN);
+}
+
+/* "plugin.js:3:7: SyntaxError: Unexpected token" */
+static void say_script_error(struct run *run, const char *what,
+                             const struct halter_script_error *error)
+{
+    const char *file = error->file[0] ? error->file : run->config.plugin;
+    if (error->line)
+        say("%s: %s:%u:%u: %s: %s", what, file, error->line, error->column, error->name,
+            error->message);
+    else
+        say("%s: %s: %s: %s", what, file, error->name, error->message);
+}
+
+static void say_death(const char *what, const struct halter_death *death)
+{
+    char extra[128] = "";
+    if (death->reason == HALTER_DEATH_SIGNAL)
+        snprintf(extra, sizeof extra, " (%s)", strsignal(death->signal));
+    else if (death->reason == HALTER_DEATH_EXIT)
+        snprintf(extra, sizeof extra, " (status %d)", death->exit_status);
+    else if (death->reason == HALTER_DEATH_SYSCALL)
+        snprintf(extra, sizeof extra, " (%s, number %d)", death->syscall ? death->syscall : "?",
+                 death->syscall_number);
+    say("%s: %s%s%s%s", what, halter_death_text(death->reason), extra, death->detail[0] ? ": " : "",
+        death->detail);
+}
+
+static void load_failed(struct run *run, struct job *job, const struct halter_event *event)
+{
+    bool first = true; /* --jobs guests fail alike: one message is enough */
+    for (unsigned i = 0; i < run->config.jobs; i++)
+        first &= run->jobs[i].usable || &run->jobs[i] == job;
+    if (first && job->usable && event->error)
+        say_script_error(run, "the plugin does not load", event->error);
+    else if (first && job->usable && event->death)
+        say_death("the plugin does not load", event->death);
+    job->usable = false;
+    run_check_usable(run);
+}
+
+static void reload_ended(struct run *run, struct job *job, const struct halter_event *event)
+{
+    bool first = job == &run->jobs[0];
+    if (event->type == HALTER_EVENT_RELOADED) {
+        job->usable = true;
+        job->quarantined = false;
+        if (first && !run->config.quiet)
+            say("%s: reloaded", run->config.plugin);
+    } else if (first && event->error) {
+        say_script_error(run, "the new version does not load, the old one stays", event->error);
+    } else if (first && event->death) {
+        say_death("the new version does not load, the old one stays", event->death);
+    }
+    if (job->reload_due) {
+        job->reload_due = false;
+        if (halter_guest_reload(job->guest, NULL, 0) == HALTER_EBUSY)
+            job->reload_due = true;
+    }
+}
+
+/* Deaths that no record's failure tells about. */
+static void died(struct run *run, const struct halter_death *death)
+{
+    if ((death->call == 0 || death->loading) && death->reason != HALTER_DEATH_KILLED &&
+        !death->final && report_may_speak(run))
+        say_death(death->loading ? "the plugin's process died while loading"
+                                 : "the plugin's process died between two records",
+                  death);
+}
+
+static void quarantined(struct run *run, struct job *job, const struct halter_event *event)
+{
+    job->usable = false;
+    job->quarantined = true;
+    say("%s: in quarantine after %llu deaths in a row without a result; the last: %s",
+        run->config.plugin, (unsigned long long)run->config.quarantine_after,
+        event->death ? halter_death_text(event->death->reason) : "unknown");
+    run_check_usable(run);
+}
+
+void run_on_event(struct halter_host *host, const struct halter_event *event, void *data)
+{
+    static const char *const levels[] = {"debug", "info", "warn", "error"};
+    struct run *run = data;
+    struct job *job = event->guest ? halter_guest_data(event->guest) : NULL;
+    bool quiet = run->config.quiet;
+    (void)host;
+    switch (event->type) {
+    case HALTER_EVENT_LOADED:
+        if (job)
+            job->usable = true;
+        break;
+    case HALTER_EVENT_LOAD_FAILED:
+        if (job)
+            load_failed(run, job, event);
+        break;
+    case HALTER_EVENT_RELOADED:
+    case HALTER_EVENT_RELOAD_FAILED:
+        if (job)
+            reload_ended(run, job, event);
+        break;
+    case HALTER_EVENT_DEATH:
+        if (event->death)
+            died(run, event->death);
+        break;
+    case HALTER_EVENT_QUARANTINED:
+        if (job)
+            quarantined(run, job, event);
+        break;
+    case HALTER_EVENT_LOG:
+        if (!quiet)
+            say("%s: %s: %s", run->config.plugin, levels[event->level & 3], event->text);
+        break;
+    case HALTER_EVENT_STDERR:
+        if (!quiet)
+            say("%s: stderr: %s", run->config.plugin, event->text);
+        break;
+    case HALTER_EVENT_DROPPED:
+        if (!quiet)
+            say("%s: %llu more lines were dropped", run->config.plugin,
+                (unsigned long long)event->count);
+        break;
+    case HALTER_EVENT_DENIED:
+        if (report_may_speak(run))
+            say("%s: denied: host.%s: %s", run->config.plugin, event->name, event->text);
+        break;
+    case HALTER_EVENT_LAUNCHER_LOST:
+        say("the launcher died and is being replaced");
+        break;
+    default:
+        break;
+    }
+}
+
+void run_reload(struct run *run)
+{
+    for (unsigned i = 0; i < run->config.jobs; i++) {
+        struct job *job = &run->jobs[i];
+        int status = halter_guest_reload(job->guest, NULL, 0);
+        if (status == HALTER_EBUSY)
+            job->reload_due = true;
+        else if (status != HALTER_OK)
+            say("%s: cannot be reloaded: %s", run->config.plugin,
+                status == HALTER_ESYSTEM ? strerror(errno) : halter_strerror(status));
+        else if (job->quarantined && halter_guest_state(job->guest) == HALTER_GUEST_QUARANTINED)
+            halter_guest_reset(job->guest);
+    }
+}

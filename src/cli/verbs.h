@@ -1,0 +1,12 @@
+/*
+ * The verbs of the command, one file each. To add one: write its `struct verb`, name it here and
+ * in the table of main.c.
+ */
+#ifndef HALTER_CLI_VERBS_H
+#define HALTER_CLI_VERBS_H
+
+#include "cli/options.h"
+
+extern const struct verb run_verb;
+
+#endif

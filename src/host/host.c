@@ -1,0 +1,317 @@
+/*
+ * The host: one descriptor, and the order in which a dispatch does things.
+ *
+ * Everything that has arrived is read before any clock is looked at, so that an application that
+ * dispatches late loses no answer that came in time. Callbacks run from here and nowhere else.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/internal.h"
+
+#define EVENTS_AT_ONCE 64
+#define LAUNCHER_TIMERS 1
+
+uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+int host_watch(struct halter_host *host, struct watch *watch, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+
+    watch->events = events;
+    return epoll_ctl(host->epoll, EPOLL_CTL_ADD, watch->fd, &event);
+}
+
+void host_unwatch(struct halter_host *host, struct watch *watch)
+{
+    if (watch->fd < 0)
+        return;
+    epoll_ctl(host->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+    close(watch->fd);
+    watch->fd = -1;
+}
+
+int host_want_write(struct halter_host *host, struct watch *watch, bool wanted)
+{
+    uint32_t events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    if (watch->events == events)
+        return 0;
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+    if (epoll_ctl(host->epoll, EPOLL_CTL_MOD, watch->fd, &event) < 0)
+        return -1;
+    watch->events = events;
+    return 0;
+}
+
+int host_need_timers(struct halter_host *host, size_t count)
+{
+    if (timers_reserve(&host->timers, host->timer_owners + count) < 0)
+        return -1;
+    host->timer_owners += count;
+    return 0;
+}
+
+void host_drop_timers(struct halter_host *host, size_t count)
+{
+    host->timer_owners -= count;
+}
+
+void halter_wakeup(struct halter_host *host)
+{
+    int saved = errno;
+    uint64_t one = 1;
+    /* A full counter means that a wakeup is already on its way. */
+    ssize_t ignored = write(host->wakeup.fd, &one, sizeof(one));
+    (void)ignored;
+    errno = saved;
+}
+
+void host_defer(struct halter_host *host)
+{
+    if (host->deferred)
+        return;
+    host->deferred = true;
+    if (!host->depth)
+        halter_wakeup(host);
+}
+
+static int add_watch(struct halter_host *host, struct watch *watch, enum watch_kind kind, int fd)
+{
+    *watch = (struct watch){.kind = kind, .fd = fd, .owner = host};
+    return fd < 0 ? -1 : host_watch(host, watch, EPOLLIN);
+}
+
+static int read_options(struct halter_host *host, const struct halter_options *given)
+{
+    struct halter_options options = {0};
+    if (given) {
+        if (given->size > sizeof(options) || given->size < sizeof(given->size))
+            return HALTER_EINVAL;
+        memcpy(&options, given, given->size);
+    } else {
+        options.spares = 1;
+    }
+    if (options.spares > 64 || options.frame_cap_bytes > (1u << 30))
+        return HALTER_EINVAL;
+    host->spares = options.spares;
+    host->cap = options.frame_cap_bytes ? options.frame_cap_bytes : WIRE_DEFAULT_CAP;
+    host->required_layers = options.required_layers | HALTER_LAYER_FLOOR;
+    host->spawn_deadline_ms = options.spawn_deadline_ms ? options.spawn_deadline_ms : 5000;
+    host->on_event = options.on_event;
+    host->data = options.data;
+    host->locale = where_locale(options.locale);
+    where_time_zone(options.time_zone, host->launcher.time_zone, sizeof(host->launcher.time_zone));
+    if (!host->locale)
+        return HALTER_ENOMEM;
+    host->launcher.path = where_launcher(options.launcher_path);
+    if (!host->launcher.path) {
+        if (errno == ENOMEM)
+            return HALTER_ENOMEM;
+        return HALTER_ESYSTEM;
+    }
+    return 0;
+}
+
+int halter_create(const struct halter_options *options, struct halter_host **out)
+{
+    if (!out)
+        return HALTER_EINVAL;
+    struct halter_host *host = calloc(1, sizeof(*host));
+    if (!host)
+        return HALTER_ENOMEM;
+    list_init(&host->processes);
+    list_init(&host->guests);
+    list_init(&host->buried);
+    list_init(&host->events);
+    list_init(&host->requests);
+    timers_init(&host->timers);
+    host->timer.fd = host->wakeup.fd = host->launcher.watch.fd = host->launcher.pidfd = -1;
+    host->epoll = -1;
+
+    int status = read_options(host, options);
+    if (status)
+        goto fail;
+    status = HALTER_ESYSTEM;
+    host->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (host->epoll < 0 ||
+        add_watch(host, &host->timer, WATCH_TIMER,
+                  timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) < 0 ||
+        add_watch(host, &host->wakeup, WATCH_WAKEUP, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        goto fail;
+    status = HALTER_ENOMEM;
+    if (host_need_timers(host, LAUNCHER_TIMERS) < 0)
+        goto fail;
+    status = launcher_start(host);
+    if (status)
+        goto fail;
+    *out = host;
+    return HALTER_OK;
+
+fail:;
+    int saved = errno;
+    halter_destroy(host);
+    errno = saved;
+    return status;
+}
+
+static void bury(struct halter_host *host)
+{
+    list_for_each(node, &host->buried)
+        process_free(list_entry(node, struct process, link));
+    list_for_each(node, &host->guests) {
+        struct halter_guest *guest = list_entry(node, struct halter_guest, link);
+        if (guest->closing && list_empty(&guest->finished))
+            guest_free(guest);
+    }
+}
+
+void halter_destroy(struct halter_host *host)
+{
+    if (!host || host->depth)
+        return;
+    host->closing = true;
+    host->on_event = NULL;
+    list_for_each(node, &host->guests)
+        halter_guest_destroy(list_entry(node, struct halter_guest, link));
+    bury(host);
+    /* The launcher takes whatever still lives along; nothing is reported any more. */
+    launcher_stop(host);
+    list_for_each(node, &host->processes)
+        process_free(list_entry(node, struct process, link));
+    bury(host);
+    pools_finish(host);
+    events_forget(host, NULL);
+    list_for_each(node, &host->requests) {
+        list_entry(node, struct halter_request, host_link)->host = NULL;
+        list_remove(node);
+    }
+    host_unwatch(host, &host->wakeup);
+    host_unwatch(host, &host->timer);
+    if (host->epoll >= 0)
+        close(host->epoll);
+    timers_finish(&host->timers);
+    calls_finish(host);
+    for (unsigned i = 0; i < host->nprovided; i++)
+        free(host->provided[i].name);
+    free(host->provided);
+    free(host->launcher.path);
+    free(host->locale);
+    free(host->scratch);
+    free(host);
+}
+
+int halter_fd(const struct halter_host *host)
+{
+    return host ? host->epoll : HALTER_EINVAL;
+}
+
+/* The descriptor's clock: only set anew when something is due before it would go off. */
+static void set_clock(struct halter_host *host, uint64_t fired_until_ns)
+{
+    uint64_t next = timers_next(&host->timers);
+
+    if (host->timer_armed_ns && host->timer_armed_ns <= fired_until_ns)
+        host->timer_armed_ns = 0;
+    if (!next || (host->timer_armed_ns && host->timer_armed_ns <= next))
+        return;
+    struct itimerspec at = {.it_value = {.tv_sec = (time_t)(next / 1000000000ull),
+                                         .tv_nsec = (long)(next % 1000000000ull)}};
+    if (timerfd_settime(host->timer.fd, TFD_TIMER_ABSTIME, &at, NULL) == 0)
+        host->timer_armed_ns = next;
+}
+
+static void drain_counter(int fd)
+{
+    uint64_t count;
+    ssize_t ignored = read(fd, &count, sizeof(count));
+    (void)ignored;
+}
+
+static void handle(struct halter_host *host, struct epoll_event *event)
+{
+    struct watch *watch = event->data.ptr;
+
+    if (watch->fd < 0)
+        return; /* closed by something earlier in this batch */
+    switch (watch->kind) {
+    case WATCH_TIMER:
+        drain_counter(watch->fd);
+        break;
+    case WATCH_WAKEUP:
+        drain_counter(watch->fd);
+        host->woken = true;
+        break;
+    case WATCH_LAUNCHER:
+        launcher_readable(host);
+        break;
+    case WATCH_SOCKET:
+        if (event->events & EPOLLOUT)
+            process_writable(watch->owner);
+        if (watch->fd >= 0 && (event->events & ~EPOLLOUT))
+            process_readable(watch->owner);
+        break;
+    case WATCH_STDERR:
+        process_errors_readable(watch->owner);
+        break;
+    }
+}
+
+static void run_deferred(struct halter_host *host)
+{
+    host->deferred = false;
+    events_run_deferred(host);
+    list_for_each(process, &host->processes)
+        process_run_condemned(list_entry(process, struct process, link));
+    list_for_each(guest, &host->guests)
+        calls_run_finished(list_entry(guest, struct halter_guest, link));
+}
+
+int halter_dispatch(struct halter_host *host, int timeout_ms)
+{
+    if (!host || timeout_ms < -1)
+        return HALTER_EINVAL;
+    if (host->depth)
+        return HALTER_EBUSY;
+    host->progress = 0;
+    host->woken = false;
+    host->dispatching = true;
+    if (host->deferred)
+        run_deferred(host);
+
+    /* Timers armed since the last dispatch (by a call) are on the descriptor already. */
+    set_clock(host, 0);
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int n = epoll_wait(host->epoll, events, EVENTS_AT_ONCE, host->progress ? 0 : timeout_ms);
+    if (n < 0 && errno != EINTR) {
+        host->dispatching = false;
+        return HALTER_ESYSTEM;
+    }
+    for (int i = 0; i < n; i++)
+        handle(host, &events[i]);
+    /* When more may be waiting than was looked at, clocks are not looked at either. */
+    if (n < EVENTS_AT_ONCE) {
+        uint64_t now = monotonic_ns();
+        if (timers_next(&host->timers) && timers_next(&host->timers) <= now)
+            timers_run(&host->timers, now);
+        set_clock(host, now);
+    }
+    if (host->unasked)
+        launcher_ask(host);
+    pool_refill(host);
+    if (host->deferred)
+        run_deferred(host);
+    bury(host);
+    host->dispatching = false;
+    return (int)host->progress;
+}

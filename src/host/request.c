@@ -1,0 +1,239 @@
+/*
+ * Reverse calls: a guest asks, the application answers, now or later. While at least one is open the
+ * call's deadline stands still; the wall cap does not. A request outlives its process and its guest
+ * until the application gives it back.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/internal.h"
+#include "wire/body.h"
+#include "wire/json.h"
+
+#define OPEN_AT_ONCE 256 /* requests of one process: more is a flood */
+
+static bool good_name(const char *name)
+{
+    bool start = true;
+    size_t length = strlen(name);
+
+    if (length == 0 || length > 255)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)name[i];
+        if (c == '.') {
+            if (start)
+                return false;
+            start = true;
+        } else {
+            if (!(isalpha(c) || c == '_' || c == '$' || (!start && isdigit(c))))
+                return false;
+            start = false;
+        }
+    }
+    return !start;
+}
+
+int halter_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data)
+{
+    if (!host || !name || !fn || !good_name(name))
+        return HALTER_EINVAL;
+    for (unsigned i = 0; i < host->nprovided; i++)
+        if (strcmp(host->provided[i].name, name) == 0)
+            return HALTER_EINVAL;
+    struct provided *grown =
+        realloc(host->provided, (host->nprovided + 1) * sizeof(*host->provided));
+    if (!grown)
+        return HALTER_ENOMEM;
+    host->provided = grown;
+    char *copy = strdup(name);
+    if (!copy)
+        return HALTER_ENOMEM;
+    host->provided[host->nprovided++] = (struct provided){copy, fn, data};
+    return HALTER_OK;
+}
+
+static const struct provided *find(const struct halter_host *host, struct wire_text name)
+{
+    for (unsigned i = 0; i < host->nprovided; i++)
+        if (strlen(host->provided[i].name) == name.length &&
+            memcmp(host->provided[i].name, name.bytes, name.length) == 0)
+            return &host->provided[i];
+    return NULL;
+}
+
+static bool granted(const struct halter_guest *guest, struct wire_text name)
+{
+    const char *at = guest->capabilities;
+    while (*at) {
+        size_t length = strcspn(at, "\n");
+        if (length == name.length && memcmp(at, name.bytes, length) == 0)
+            return true;
+        at += length + (at[length] == '\n');
+    }
+    return false;
+}
+
+static int send_back(struct process *process, uint64_t id, const struct wire_frame *header,
+                     const struct iovec *parts, unsigned nparts)
+{
+    struct wire_frame frame = *header;
+    frame.id = id;
+    int fault = wire_writer_send(&process->writer, process->socket.fd, &frame, parts, nparts, NULL);
+    if (fault == WIRE_NO_MEMORY)
+        return HALTER_ENOMEM;
+    if (wire_writer_pending(&process->writer))
+        host_want_write(process->host, &process->socket, true);
+    return 0;
+}
+
+static int send_refusal(struct process *process, uint64_t id, bool denied, const char *message)
+{
+    struct wire_error body = {
+        .kind = denied ? WIRE_ERROR_DENIED : WIRE_ERROR_FAILED,
+        .message = {message, (uint32_t)strlen(message)},
+    };
+    uint8_t fixed[WIRE_ERROR_FIXED];
+    wire_error_encode(&body, fixed);
+    struct iovec parts[] = {{fixed, sizeof(fixed)}, {(void *)(uintptr_t)message, body.message.length}};
+    return send_back(process, id, &(struct wire_frame){.type = WIRE_REFUSE}, parts, 2);
+}
+
+static void denied(struct halter_guest *guest, const char *name, const char *message)
+{
+    struct halter_event event = {
+        .type = HALTER_EVENT_DENIED, .guest = guest, .name = name, .text = message};
+    guest->stats.denials++;
+    event_emit(guest->host, &event);
+}
+
+/* Asked for what it was not granted: in an honest helper no script can, the function is not there. */
+static void deny_unknown(struct process *process, const struct wire_frame *frame,
+                         struct wire_text name)
+{
+    char text[512];
+    halter_printable(text, sizeof(text), name.bytes, name.length, false);
+    if (send_refusal(process, frame->id, true, "not granted") != 0)
+        process_condemn(process, HALTER_DEATH_KILLED, "no memory in the host to refuse a request");
+    denied(process->guest, text, "not granted");
+}
+
+static unsigned open_requests(const struct process *process)
+{
+    unsigned n = 0;
+    for (const struct list *node = process->requests.next; node != &process->requests;
+         node = node->next)
+        n++;
+    return n;
+}
+
+void request_arrived(struct process *process, const struct wire_frame *frame)
+{
+    struct halter_guest *guest = process->guest;
+    struct halter_host *host = process->host;
+    struct wire_request body;
+
+    if (!wire_request_decode(&body, frame->body, frame->length) || (frame->id & 1) ||
+        frame->id <= process->last_request_id || open_requests(process) >= OPEN_AT_ONCE ||
+        !json_check(body.json.bytes, body.json.length, NULL)) {
+        process_kill(process, HALTER_DEATH_PROTOCOL, "a REQUEST frame that is none, or too many");
+        return;
+    }
+    process->last_request_id = frame->id;
+    guest->stats.requests++;
+    const struct provided *provided = find(host, body.name);
+    if (!provided || !granted(guest, body.name)) {
+        deny_unknown(process, frame, body.name);
+        return;
+    }
+    struct halter_request *request = calloc(1, sizeof(*request));
+    if (!request) {
+        process_kill(process, HALTER_DEATH_KILLED, "no memory in the host for a request");
+        return;
+    }
+    *request = (struct halter_request){
+        .host = host, .guest = guest, .process = process, .id = frame->id, .name = provided->name};
+    list_append(&process->requests, &request->link);
+    list_append(&host->requests, &request->host_link);
+    process_pause(process, monotonic_ns());
+
+    /* The arguments end at the body's end, where the next frame may begin. */
+    char *end = (char *)(uintptr_t)frame->body + frame->length;
+    char kept = *end;
+    *end = '\0';
+    host_enter(host);
+    provided->fn(guest, request, body.json.bytes, body.json.length, provided->data);
+    host_leave(host);
+    *end = kept;
+}
+
+static void give_back(struct halter_request *request)
+{
+    struct process *process = request->process;
+
+    list_remove(&request->link);
+    list_remove(&request->host_link);
+    free(request);
+    if (process && list_empty(&process->requests))
+        process_resume(process, monotonic_ns());
+}
+
+int halter_answer(struct halter_request *request, const char *json, size_t json_bytes)
+{
+    if (!request || !json)
+        return HALTER_EINVAL;
+    if (!json_bytes)
+        json_bytes = strlen(json);
+    if (!json_check(json, json_bytes, NULL))
+        return HALTER_EJSON;
+    if (request->process) {
+        if (json_bytes > request->host->cap)
+            return HALTER_ETOOBIG;
+        struct iovec part = {(void *)(uintptr_t)json, json_bytes};
+        int status = send_back(request->process, request->id,
+                               &(struct wire_frame){.type = WIRE_ANSWER}, &part, 1);
+        if (status)
+            return status;
+    }
+    give_back(request);
+    return HALTER_OK;
+}
+
+int halter_refuse(struct halter_request *request, bool is_denial, const char *message)
+{
+    if (!request || !message || strlen(message) > 32768 || !utf8_check(message, strlen(message)))
+        return HALTER_EINVAL;
+    if (request->process) {
+        int status = send_refusal(request->process, request->id, is_denial, message);
+        if (status)
+            return status;
+    }
+    if (is_denial && request->guest && request->host)
+        denied(request->guest, request->name, message);
+    give_back(request);
+    return HALTER_OK;
+}
+
+struct halter_guest *halter_request_guest(const struct halter_request *request)
+{
+    return request ? request->guest : NULL;
+}
+
+void requests_orphan(struct process *process)
+{
+    list_for_each(node, &process->requests) {
+        struct halter_request *request = list_entry(node, struct halter_request, link);
+        request->process = NULL;
+        list_remove(&request->link);
+    }
+}
+
+void requests_disown(struct halter_guest *guest)
+{
+    list_for_each(node, &guest->host->requests) {
+        struct halter_request *request = list_entry(node, struct halter_request, host_link);
+        if (request->guest == guest)
+            request->guest = NULL;
+    }
+}
