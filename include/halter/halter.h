@@ -243,7 +243,11 @@ struct halter_call_options {
     size_t size;          /* set by HALTER_CALL_INIT */
     uint32_t deadline_ms; /* 0: the guest's */
     uint32_t wall_cap_ms; /* 0: the guest's */
+    const int *fds;       /* descriptors to pass: ctx.files[0…] in the script. Borrowed: they are
+                             duplicated, and stay yours to close */
+    unsigned nfds;        /* at most HALTER_FDS_MAX */
 };
+#define HALTER_FDS_MAX 8
 #define HALTER_CALL_INIT {.size = sizeof(struct halter_call_options)}
 
 /*
@@ -252,7 +256,12 @@ struct halter_call_options {
  * the host works on a reverse call; the wall cap covers everything. `options` may be NULL; *call,
  * when not NULL, gets the call's number for halter_cancel().
  * `json_bytes` 0: json is terminated by NUL.
- * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED.
+ *
+ * A passed descriptor gives what it was opened for and no more: a file for reading is read, a
+ * directory is listed, nothing is opened below it and nothing is opened anew. It shares its offset
+ * with yours: open one for the purpose.
+ * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED, ESYSTEM (a
+ * descriptor cannot be duplicated: errno).
  */
 HALTER_API int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
                            const struct halter_call_options *options, halter_result_fn callback,
@@ -289,6 +298,9 @@ HALTER_API int halter_provide(struct halter_host *host, const char *name, halter
                               void *data);
 /* Answers with JSON. EJSON (the request is still open), ENOMEM. The request is gone on success. */
 HALTER_API int halter_answer(struct halter_request *request, const char *json, size_t json_bytes);
+/* The same with descriptors, which become the answer's files; they are duplicated. Also ESYSTEM. */
+HALTER_API int halter_answer_fds(struct halter_request *request, const char *json,
+                                 size_t json_bytes, const int *fds, unsigned nfds);
 /* Fails it: the script gets an Error with this message. `denied` makes it a denial (an event). */
 HALTER_API int halter_refuse(struct halter_request *request, bool denied, const char *message);
 HALTER_API struct halter_guest *halter_request_guest(const struct halter_request *request);

@@ -10,6 +10,7 @@
 
 static const struct verb *const verbs[] = {
     &run_verb,
+    &image_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 

@@ -21,7 +21,7 @@
 
 #define WINDOW_RECORDS 1024        /* held at one time, at most */
 #define WINDOW_BYTES   (16u << 20) /* sent or waiting to leave; one record may be above it */
-#define GUEST_DEPTH    16          /* calls queued to one guest, so that it never waits for us */
+#define GUEST_DEPTH    128         /* calls queued to one guest, so that it never waits for us */
 #define OUTPUT_HIGH    (1u << 20)  /* waiting for the reader: then results stay in the window */
 #define MAX_JOBS       64
 #define POOL_BUFFERS   64

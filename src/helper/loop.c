@@ -22,6 +22,13 @@ struct kept_answer {
     uint8_t bytes[];
 };
 
+/* A call that came while the guest was at work on another: hosts send quick ones ahead. */
+struct kept_call {
+    struct kept_call *next;
+    struct wire_frame frame; /* its body is in `bytes` */
+    uint8_t bytes[];
+};
+
 struct helper {
     const struct helper_start *start;
     const struct engine_type *type;
@@ -31,6 +38,8 @@ struct helper {
     unsigned outstanding;     /* reverse calls that the host has not answered */
     struct kept_answer *kept; /* answers that the engine has not been told of, oldest first */
     struct kept_answer **kept_end;
+    struct kept_call *calls; /* oldest first */
+    struct kept_call **calls_end;
     bool load_begun, loaded;
 };
 
@@ -147,21 +156,23 @@ static void close_fds(const int *fds, unsigned nfds)
 static bool receive(struct helper *helper, uint64_t until_ns, struct wire_frame *frame)
 {
     for (;;) {
-        int got = wire_reader_next(&helper->reader, frame);
+        int got = until_ns == ENGINE_NEVER
+                      ? wire_receive_wait(&helper->reader, helper->start->socket, frame)
+                      : wire_reader_next(&helper->reader, frame);
         if (got == 1)
             return true;
+        if (got == WIRE_EOF || got == WIRE_TRUNCATED)
+            leave(HELPER_EXIT_EOF);
         if (got < 0)
             breach(wire_fault_text(got));
-        if (until_ns != ENGINE_NEVER) {
-            uint64_t now = helper_now_ns();
-            if (now >= until_ns)
-                return false;
-            uint64_t wait = until_ns - now;
-            struct timespec timeout = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
-            struct pollfd poll = {.fd = helper->start->socket, .events = POLLIN};
-            if (ppoll(&poll, 1, &timeout, NULL) <= 0)
-                continue;
-        }
+        uint64_t now = helper_now_ns();
+        if (now >= until_ns)
+            return false;
+        uint64_t wait = until_ns - now;
+        struct timespec timeout = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
+        struct pollfd poll = {.fd = helper->start->socket, .events = POLLIN};
+        if (ppoll(&poll, 1, &timeout, NULL) <= 0)
+            continue;
         got = wire_reader_fill(&helper->reader, helper->start->socket);
         if (got == WIRE_EOF || got == WIRE_TRUNCATED)
             leave(HELPER_EXIT_EOF);
@@ -241,6 +252,34 @@ static struct kept_answer *take_kept(struct helper *helper)
     return kept;
 }
 
+/* Keeps a call until the one at hand is done. */
+static void keep_call(struct helper *helper, const struct wire_frame *frame)
+{
+    struct kept_call *kept = malloc(sizeof(*kept) + frame->length + 1);
+    if (!kept)
+        breach("a call that memory has no room for");
+    if (frame->length)
+        memcpy(kept->bytes, frame->body, frame->length);
+    kept->next = NULL;
+    kept->frame = *frame;
+    kept->frame.body = kept->bytes;
+    *helper->calls_end = kept;
+    helper->calls_end = &kept->next;
+}
+
+/* The next frame that is an answer; calls that come first are kept. False when it is `until_ns`. */
+static bool receive_answer(struct helper *helper, uint64_t until_ns, struct wire_frame *frame)
+{
+    while (receive_for_engine(helper, until_ns, frame)) {
+        if (frame->type == WIRE_ANSWER || frame->type == WIRE_REFUSE)
+            return true;
+        if (frame->type != WIRE_CALL)
+            breach("a frame out of turn, while the guest is busy");
+        keep_call(helper, frame);
+    }
+    return false;
+}
+
 /* ---- reverse calls ------------------------------------------------------------------------------
  */
 
@@ -267,9 +306,7 @@ uint64_t helper_request(struct helper *helper, const char *name, size_t name_byt
 void helper_wait_answer(struct helper *helper, uint64_t id, struct engine_answer *answer)
 {
     struct wire_frame frame;
-    while (receive_for_engine(helper, ENGINE_NEVER, &frame)) {
-        if (frame.type != WIRE_ANSWER && frame.type != WIRE_REFUSE)
-            breach("a frame that is no answer, while the guest waits for one");
+    while (receive_answer(helper, ENGINE_NEVER, &frame)) {
         if (frame.id != id) {
             keep_answer(helper, &frame);
             continue;
@@ -317,10 +354,8 @@ static enum engine_state step(struct helper *helper, struct engine_outcome *outc
         return ENGINE_DONE;
     }
     struct wire_frame frame;
-    if (!receive_for_engine(helper, due, &frame))
+    if (!receive_answer(helper, due, &frame))
         return helper->type->wake(helper->engine, outcome);
-    if (frame.type != WIRE_ANSWER && frame.type != WIRE_REFUSE)
-        breach("a frame that is no answer, while the guest is busy");
     struct engine_answer answer = read_answer(helper, &frame);
     return helper->type->answer(helper->engine, &answer, outcome);
 }
@@ -364,6 +399,15 @@ _Noreturn static void serve(struct helper *helper)
 {
     for (;;) {
         struct wire_frame frame;
+        struct kept_call *kept = helper->calls;
+        if (kept) {
+            helper->calls = kept->next;
+            if (!helper->calls)
+                helper->calls_end = &helper->calls;
+            serve_call(helper, &kept->frame);
+            free(kept);
+            continue;
+        }
         receive_for_engine(helper, ENGINE_NEVER, &frame);
         switch (frame.type) {
         case WIRE_LOAD:
@@ -390,6 +434,7 @@ int helper_serve(const struct helper_start *start, const struct engine_type *typ
     struct confinement confinement = {0};
     uint32_t cap = start->profile.cap ? start->profile.cap : WIRE_DEFAULT_CAP;
     helper.kept_end = &helper.kept;
+    helper.calls_end = &helper.calls;
     wire_reader_init(&helper.reader, WIRE_DIR_IN, cap, true);
     if (!confine_before_engine(&confinement, start))
         return HELPER_EXIT_CONFINE;

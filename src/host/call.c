@@ -1,13 +1,21 @@
 /*
- * One call: accepted, queued, sent when the guest is ready, and finished exactly once. A call that
- * was in flight when its process died fails; those behind it are sent to the next process.
+ * One call: accepted, queued, sent, and finished exactly once. A helper works on one call at a time;
+ * while calls are quick a few more lie ready in its socket, so that neither end waits for the other.
+ * When a process dies the call it worked on fails, and those behind it are sent to the next process.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host/internal.h"
 #include "wire/body.h"
 #include "wire/json.h"
+
+/* What may lie ahead of a helper: less than a socket holds, and only of calls as quick as these. */
+#define AHEAD_CALLS    32
+#define AHEAD_BYTES    65536
+#define AHEAD_QUICK_NS 1000000ull
 
 static struct call *take(struct halter_host *host)
 {
@@ -28,6 +36,8 @@ static void give_back(struct halter_host *host, struct call *call)
     list_remove(&call->link);
     free(call->json);
     call->json = NULL;
+    while (call->nfds)
+        close(call->fds[--call->nfds]);
     call->link.next = (struct list *)host->free_calls;
     host->free_calls = call;
 }
@@ -49,6 +59,10 @@ static void finish(struct halter_guest *guest, struct call *call, struct halter_
     halter_result_fn callback = call->callback;
     void *data = call->data;
 
+    if (!callback) { /* canceled while it lay ahead: its callback has run */
+        give_back(host, call);
+        return;
+    }
     result->call = call->id;
     if (!result->json)
         result->json = "";
@@ -70,8 +84,8 @@ void call_failed(struct halter_guest *guest, struct call *call, int status,
     struct halter_result result = {
         .status = status,
         .death = death,
-        .waited_ns = call->sent_ns ? call->sent_ns - call->queued_ns : now - call->queued_ns,
-        .ran_ns = call->sent_ns ? now - call->sent_ns : 0,
+        .waited_ns = (call->started_ns ? call->started_ns : now) - call->queued_ns,
+        .ran_ns = call->started_ns ? now - call->started_ns : 0,
         .host_ns = call->host_ns,
     };
     if (status == HALTER_ELOAD && guest->load_error_storage)
@@ -104,23 +118,61 @@ void calls_run_finished(struct halter_guest *guest)
 
 /* ---- sending ------------------------------------------------------------------------------------- */
 
+static bool may_send(const struct halter_guest *guest, size_t json_bytes)
+{
+    const struct process *process = guest->process;
+
+    if (guest->switch_ready || (guest->state != HALTER_GUEST_READY &&
+                                guest->state != HALTER_GUEST_BUSY))
+        return false;
+    if (process->condemned || process->load_id)
+        return false;
+    return process->nsent == 0 ||
+           (process->nsent < AHEAD_CALLS && process->sent_bytes + json_bytes <= AHEAD_BYTES &&
+            guest->usual_ns && guest->usual_ns < AHEAD_QUICK_NS);
+}
+
+/* To the process; the guest is busy from then on. */
+static int send(struct halter_guest *guest, struct call *call, const char *json)
+{
+    int status = process_send_call(guest->process, call, json);
+    if (!status && guest->state == HALTER_GUEST_READY)
+        guest_event(guest, GUEST_EVENT_SENT, 0);
+    return status;
+}
+
 void call_next(struct halter_guest *guest)
 {
-    if (guest->switch_ready) {
+    if (guest->switch_ready && guest->state == HALTER_GUEST_READY) {
         guest_switch(guest);
         return;
     }
-    while (guest->state == HALTER_GUEST_READY && !list_empty(&guest->queue)) {
+    while (!list_empty(&guest->queue)) {
         struct call *call = list_entry(guest->queue.next, struct call, link);
+        if (!may_send(guest, call->json_bytes))
+            return;
         list_remove(&call->link);
-        if (process_send_call(guest->process, call, call->json) != 0) {
-            call_finish_later(guest, call, HALTER_ENOMEM);
-            continue;
-        }
-        free(call->json); /* what the socket did not take is copied: this is never sent twice */
-        call->json = NULL;
-        guest_event(guest, GUEST_EVENT_SENT, 0);
+        int status = send(guest, call, call->json);
+        if (status)
+            call_finish_later(guest, call, status);
     }
+}
+
+void calls_take_back(struct halter_guest *guest, struct process *process)
+{
+    while (process->nsent) {
+        struct call *call = list_entry(process->sent.previous, struct call, link);
+        list_remove(&call->link);
+        process->nsent--;
+        call->started_ns = 0;
+        if (!call->callback)
+            give_back(guest->host, call); /* canceled */
+        else if (call->json && !guest->closing)
+            list_append(guest->queue.next, &call->link); /* before the first */
+        else
+            call_finish_later(guest, call, HALTER_ECLOSED);
+    }
+    process->sent_bytes = 0;
 }
 
 static int refuse_now(const struct halter_guest *guest)
@@ -130,6 +182,17 @@ static int refuse_now(const struct halter_guest *guest)
     if (guest->state == HALTER_GUEST_QUARANTINED || guest->state == HALTER_GUEST_FAILED)
         return guest->reloading ? 0 : guest->last_failure;
     return guest->pending >= guest->queue_max ? HALTER_EQUEUE : 0;
+}
+
+static int duplicate(struct call *call, const int *fds, unsigned nfds)
+{
+    for (; call->nfds < nfds; call->nfds++) {
+        int fd = fcntl(fds[call->nfds], F_DUPFD_CLOEXEC, 3);
+        if (fd < 0)
+            return HALTER_ESYSTEM;
+        call->fds[call->nfds] = fd;
+    }
+    return 0;
 }
 
 int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
@@ -143,6 +206,8 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
         return HALTER_EINVAL;
     if (given)
         memcpy(&o, given, given->size);
+    if (o.nfds > HALTER_FDS_MAX || (o.nfds && !o.fds))
+        return HALTER_EINVAL;
     if (!json_bytes)
         json_bytes = strlen(json);
     if (json_bytes > guest->host->cap - 1024)
@@ -163,19 +228,18 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
     call->callback = callback;
     call->data = data;
     call->queued_ns = monotonic_ns();
-    if (guest->state == HALTER_GUEST_READY && list_empty(&guest->queue) && !guest->switch_ready &&
-        !guest->process->condemned) {
-        status = process_send_call(guest->process, call, json);
-        if (!status)
-            guest_event(guest, GUEST_EVENT_SENT, 0);
-    } else {
+    status = duplicate(call, o.fds, o.nfds);
+    bool now = !status && list_empty(&guest->queue) && may_send(guest, json_bytes);
+    if (!status && (!now || guest->process->nsent)) { /* it may have to be sent again */
         call->json = malloc(json_bytes + 1);
         status = call->json ? 0 : HALTER_ENOMEM;
-        if (!status) {
+        if (call->json)
             memcpy(call->json, json, json_bytes);
-            list_append(&guest->queue, &call->link);
-        }
     }
+    if (!status && now)
+        status = send(guest, call, json);
+    else if (!status)
+        list_append(&guest->queue, &call->link);
     if (status) {
         give_back(guest->host, call);
         return status;
@@ -188,14 +252,39 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
     return HALTER_OK;
 }
 
+/* It lies ahead of a helper that works on another: what comes of it will be dropped. */
+static int cancel_ahead(struct halter_guest *guest, struct call *call)
+{
+    struct call *husk = take(guest->host);
+
+    if (!husk)
+        return HALTER_ENOMEM;
+    husk->id = call->id;
+    husk->deadline_ms = call->deadline_ms;
+    husk->wall_cap_ms = call->wall_cap_ms;
+    husk->json_bytes = call->json_bytes;
+    list_append(&call->link, &husk->link); /* before it, which then leaves */
+    call_finish_later(guest, call, HALTER_ECANCELED);
+    return HALTER_OK;
+}
+
 int halter_cancel(struct halter_guest *guest, uint64_t number)
 {
     if (!guest)
         return HALTER_EINVAL;
-    if (guest->process && guest->process->call && guest->process->call->id == number &&
-        !guest->process->condemned) {
-        process_condemn(guest->process, HALTER_DEATH_CANCELED, "by halter_cancel()");
+    struct process *process = guest->process;
+    if (process && process->nsent && process_call(process)->id == number) {
+        if (process->condemned || !process_call(process)->callback)
+            return HALTER_EINVAL;
+        process_condemn(process, HALTER_DEATH_CANCELED, "by halter_cancel()");
         return HALTER_OK;
+    }
+    if (process) {
+        list_for_each(node, &process->sent) {
+            struct call *call = list_entry(node, struct call, link);
+            if (call->id == number && call->callback)
+                return cancel_ahead(guest, call);
+        }
     }
     list_for_each(node, &guest->queue) {
         struct call *call = list_entry(node, struct call, link);
@@ -209,25 +298,9 @@ int halter_cancel(struct halter_guest *guest, uint64_t number)
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
-/* A body ends where the next frame may begin: the byte there is put back after the callback. */
-static void finish_value(struct halter_guest *guest, struct call *call, struct halter_result *result,
-                         const struct wire_frame *frame)
-{
-    char *end = (char *)(uintptr_t)frame->body + frame->length;
-    char kept = *end;
-
-    *end = '\0';
-    result->kind = HALTER_KIND_VALUE;
-    result->json = (const char *)frame->body;
-    result->json_bytes = frame->length;
-    finish(guest, call, result);
-    *end = kept;
-}
-
 void call_answered(struct process *process, const struct wire_frame *frame)
 {
     struct halter_guest *guest = process->guest;
-    struct call *call = process->call;
     struct halter_script_error error;
     struct halter_result result = {0};
     char *storage = NULL;
@@ -244,10 +317,11 @@ void call_answered(struct process *process, const struct wire_frame *frame)
         return;
     }
     uint64_t now = monotonic_ns();
-    result.waited_ns = call->sent_ns - call->queued_ns;
-    result.ran_ns = now - call->sent_ns;
-    result.host_ns = process_settle(process, now);
-    process->call = NULL;
+    struct call *call = process_take_call(process, now, &result.host_ns);
+    result.waited_ns = call->started_ns - call->queued_ns;
+    result.ran_ns = now - call->started_ns;
+    guest->usual_ns = guest->usual_ns ? (7 * guest->usual_ns + result.ran_ns) / 8 + 1
+                                      : result.ran_ns + 1;
     guest_succeeded(&guest->record);
     if (result.status == HALTER_OK) {
         stats_latency(&guest->stats, result.ran_ns);
@@ -255,14 +329,18 @@ void call_answered(struct process *process, const struct wire_frame *frame)
     } else {
         result.error = &error;
     }
-    guest_event(guest, GUEST_EVENT_ANSWERED, 0); /* the next one is on its way meanwhile */
+    if (process->nsent == 0)
+        guest_event(guest, GUEST_EVENT_ANSWERED, 0);
+    else
+        call_next(guest); /* more are on their way while the callback runs */
     if (frame->type == WIRE_VALUE) {
-        finish_value(guest, call, &result, frame);
-    } else {
-        if (frame->type == WIRE_UNDEFINED)
-            result.kind = HALTER_KIND_UNDEFINED;
-        finish(guest, call, &result);
+        result.kind = HALTER_KIND_VALUE;
+        result.json = (const char *)frame->body; /* the wire has terminated it */
+        result.json_bytes = frame->length;
+    } else if (frame->type == WIRE_UNDEFINED) {
+        result.kind = HALTER_KIND_UNDEFINED;
     }
+    finish(guest, call, &result);
     free(storage);
 }
 

@@ -361,8 +361,16 @@ void guest_bereaved(struct halter_guest *guest, struct process *process)
         return; /* it was released before: the guest has gone on */
     guest->process = NULL;
     guest->stats.deaths[death.reason]++;
-    struct call *call = process->call;
-    process->call = NULL;
+    uint64_t host_ns;
+    struct call *call = NULL;
+    if (process->nsent) {
+        call = process_call(process);
+        host_ns = process->paused_since_ns ? monotonic_ns() - process->paused_since_ns : 0;
+        call->host_ns += host_ns;
+        list_remove(&call->link);
+        process->nsent--;
+        calls_take_back(guest, process);
+    }
     bool was_ready_to_switch = guest->switch_ready;
     restart(guest, &death);
     if (call)
@@ -476,13 +484,10 @@ void halter_guest_destroy(struct halter_guest *guest)
         process_kill(incoming, HALTER_DEATH_KILLED, NULL);
     }
     guest->reloading = guest->switch_ready = false;
-    struct call *call = guest->process ? guest->process->call : NULL;
     if (guest->process) {
         guest->process->retired = true;
-        guest->process->call = NULL;
+        calls_take_back(guest, guest->process);
     }
-    if (call)
-        call_finish_later(guest, call, HALTER_ECLOSED);
     guest_event(guest, GUEST_EVENT_CLOSE, 0);
     requests_disown(guest);
     events_forget(host, guest);

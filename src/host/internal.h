@@ -81,7 +81,9 @@ struct process {
     bool incoming;              /* it is the guest's next one, for a reload */
     bool retired;               /* a reload has replaced it: its end is no event */
     uint64_t load_id;           /* the LOAD it works on, or 0 */
-    struct call *call;          /* the call it works on, or NULL */
+    struct list sent;           /* the calls it was sent and has not answered; it works on the first */
+    unsigned nsent;
+    size_t sent_bytes;
     uint64_t last_call;         /* the number of the call it worked on last, or works on */
     struct list requests;       /* reverse calls not answered yet */
     uint64_t last_request_id;
@@ -98,15 +100,18 @@ struct process {
 };
 
 struct call {
-    struct list link; /* in guest->queue, or guest->finished */
-    uint64_t id;
-    char *json; /* a copy, freed when sent */
+    struct list link; /* in guest->queue, process->sent or guest->finished */
+    uint64_t id, tick;
+    char *json; /* a copy; NULL when it went to an idle process at once and is never sent again */
     size_t json_bytes;
     uint32_t deadline_ms, wall_cap_ms;
-    halter_result_fn callback;
+    halter_result_fn callback; /* NULL: canceled after it was sent, its answer is dropped */
     void *data;
-    uint64_t queued_ns, sent_ns, host_ns;
+    uint64_t queued_ns, host_ns;
+    uint64_t started_ns; /* when its clock started: it is the first of those sent */
     int status; /* of a call in guest->finished: why it never ran */
+    unsigned nfds;
+    int fds[HALTER_FDS_MAX]; /* duplicates, owned */
 };
 
 struct source {
@@ -149,6 +154,7 @@ struct halter_guest {
     struct timer dropped_report;
     int last_failure;         /* status for calls refused in QUARANTINED or FAILED */
     uint64_t ticks;
+    uint64_t usual_ns; /* what a call takes of late: a moving average of ran_ns */
 
     struct halter_stats stats;
     struct halter_script_error load_error; /* of the last load that failed, for the calls it fails */
@@ -264,7 +270,12 @@ void process_readable(struct process *process);
 void process_writable(struct process *process);
 void process_errors_readable(struct process *process);
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source);
+/* Sends a call, behind those that are not answered yet. 0 or ENOMEM. */
 int process_send_call(struct process *process, struct call *call, const char *json);
+/* The call it works on, or NULL. */
+struct call *process_call(const struct process *process);
+/* The first call is over: takes it out, stops its clock and starts that of the next. */
+struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_t *host_ns);
 /* The clock stops while the host works on at least one reverse call. */
 void process_pause(struct process *process, uint64_t now_ns);
 void process_resume(struct process *process, uint64_t now_ns);
@@ -298,7 +309,10 @@ void guest_switch(struct halter_guest *guest);
 void guest_free(struct halter_guest *guest);
 
 /* call.c */
+/* Sends what may be sent: one call, or a few ahead of the first while they are quick. */
 void call_next(struct halter_guest *guest);
+/* The calls that were sent behind the first go back to the front of the queue. */
+void calls_take_back(struct halter_guest *guest, struct process *process);
 void call_answered(struct process *process, const struct wire_frame *frame);
 void call_failed(struct halter_guest *guest, struct call *call, int status,
                  const struct halter_death *death);

@@ -60,6 +60,7 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     list_init(&process->link);
     list_init(&process->pool_link);
     list_init(&process->requests);
+    list_init(&process->sent);
     process->host = host;
     process->state = PROCESS_STARTING;
     process->profile = *profile;
@@ -286,12 +287,12 @@ static void deadline_fired(struct timer *timer, uint64_t now_ns)
     }
     /* An answer that lies in the socket came in time: it is read before anything expires. */
     uint64_t load_id = process->load_id;
-    struct call *call = process->call;
+    struct call *call = process_call(process);
     enum process_state state = process->state;
     for (int i = 0; i < READS_AT_DEADLINE; i++) {
         size_t before = process->reader.end - process->reader.start;
         process_readable(process);
-        if (process->state != state || process->load_id != load_id || process->call != call ||
+        if (process->state != state || process->load_id != load_id || process_call(process) != call ||
             process->paused_since_ns)
             return;
         if (process->reader.end - process->reader.start == before)
@@ -345,8 +346,9 @@ void process_resume(struct process *process, uint64_t now_ns)
 {
     if (!process->paused_since_ns)
         return;
-    if (process->call)
-        process->call->host_ns += now_ns - process->paused_since_ns;
+    struct call *call = process_call(process);
+    if (call)
+        call->host_ns += now_ns - process->paused_since_ns;
     process->paused_since_ns = 0;
     timer_arm(&process->host->timers, &process->deadline, now_ns + process->paused_left_ns);
 }
@@ -354,7 +356,8 @@ void process_resume(struct process *process, uint64_t now_ns)
 uint64_t process_settle(struct process *process, uint64_t now_ns)
 {
     struct halter_host *host = process->host;
-    uint64_t host_ns = process->call ? process->call->host_ns : 0;
+    struct call *call = process_call(process);
+    uint64_t host_ns = call ? call->host_ns : 0;
 
     if (process->paused_since_ns)
         host_ns += now_ns - process->paused_since_ns;
@@ -368,11 +371,13 @@ uint64_t process_settle(struct process *process, uint64_t now_ns)
 /* ---- to it ------------------------------------------------------------------------------------- */
 
 static int send_frame(struct process *process, const struct wire_frame *header,
-                      const struct iovec *parts, unsigned nparts)
+                      const struct iovec *parts, unsigned nparts, const int *fds)
 {
-    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, NULL);
+    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
     if (fault == WIRE_NO_MEMORY)
         return HALTER_ENOMEM;
+    if (fault == WIRE_SYSTEM)
+        return HALTER_ESYSTEM; /* nothing of it was sent */
     /* A peer that is gone is noticed by the reader, with whatever it still said. */
     if (wire_writer_pending(&process->writer))
         host_want_write(process->host, &process->socket, true);
@@ -397,7 +402,7 @@ int process_load(struct process *process, struct halter_guest *guest, const stru
     process->host->last_call_id += 2;
     process->load_id = process->host->last_call_id | 1;
     struct wire_frame header = {.type = WIRE_LOAD, .id = process->load_id};
-    int status = send_frame(process, &header, parts, 5);
+    int status = send_frame(process, &header, parts, 5, NULL);
     if (status)
         return status;
     start_clocks(process, monotonic_ns(), guest->load_deadline_ms,
@@ -405,6 +410,18 @@ int process_load(struct process *process, struct halter_guest *guest, const stru
                                                               : guest->load_deadline_ms * 2,
                  process->load_id);
     return 0;
+}
+
+struct call *process_call(const struct process *process)
+{
+    return process->nsent ? list_entry(process->sent.next, struct call, link) : NULL;
+}
+
+static void start_call(struct process *process, struct call *call, uint64_t now_ns)
+{
+    call->started_ns = now_ns;
+    process->last_call = call->id;
+    start_clocks(process, now_ns, call->deadline_ms, call->wall_cap_ms, call->id);
 }
 
 int process_send_call(struct process *process, struct call *call, const char *json)
@@ -415,7 +432,7 @@ int process_send_call(struct process *process, struct call *call, const char *js
     size_t locale_bytes = strlen(process->host->locale);
     struct wire_call body = {
         .now_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000,
-        .tick = ++guest->ticks,
+        .tick = call->tick ? call->tick : guest->ticks + 1,
         .generation = process->generation,
         .deadline_ms = call->deadline_ms,
         .locale = {process->host->locale, (uint32_t)locale_bytes},
@@ -425,16 +442,31 @@ int process_send_call(struct process *process, struct call *call, const char *js
     struct iovec parts[] = {{fixed, sizeof(fixed)},
                             {process->host->locale, locale_bytes},
                             {(void *)(uintptr_t)json, call->json_bytes}};
-    struct wire_frame header = {.type = WIRE_CALL, .id = call->id};
+    struct wire_frame header = {
+        .type = WIRE_CALL, .id = call->id, .nfds = (uint8_t)call->nfds};
 
-    call->sent_ns = monotonic_ns();
-    int status = send_frame(process, &header, parts, 3);
+    int status = send_frame(process, &header, parts, 3, call->fds);
     if (status)
         return status;
-    process->call = call;
-    process->last_call = call->id;
-    start_clocks(process, call->sent_ns, call->deadline_ms, call->wall_cap_ms, call->id);
+    if (!call->tick)
+        call->tick = ++guest->ticks;
+    list_append(&process->sent, &call->link);
+    process->sent_bytes += call->json_bytes;
+    if (process->nsent++ == 0)
+        start_call(process, call, monotonic_ns());
     return 0;
+}
+
+struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_t *host_ns)
+{
+    struct call *call = process_call(process);
+
+    *host_ns = process_settle(process, now_ns);
+    list_remove(&call->link);
+    process->sent_bytes -= call->json_bytes;
+    if (--process->nsent)
+        start_call(process, process_call(process), now_ns);
+    return call;
 }
 
 void process_writable(struct process *process)
@@ -543,7 +575,7 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
         log_line(process, frame);
         return;
     case WIRE_REQUEST:
-        if (process->load_id || process->call)
+        if (process->load_id || process->nsent)
             request_arrived(process, frame);
         else
             breach(process, "a reverse call outside a call");
@@ -562,7 +594,7 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
         breach(process, "a frame that a plugin's helper does not send");
         return;
     }
-    if (frame->type == WIRE_LOADED || !process->call || frame->id != process->call->id)
+    if (frame->type == WIRE_LOADED || !process->nsent || frame->id != process_call(process)->id)
         breach(process, "an answer to no call");
     else
         call_answered(process, frame);

@@ -76,13 +76,15 @@ static bool granted(const struct halter_guest *guest, struct wire_text name)
 }
 
 static int send_back(struct process *process, uint64_t id, const struct wire_frame *header,
-                     const struct iovec *parts, unsigned nparts)
+                     const struct iovec *parts, unsigned nparts, const int *fds)
 {
     struct wire_frame frame = *header;
     frame.id = id;
-    int fault = wire_writer_send(&process->writer, process->socket.fd, &frame, parts, nparts, NULL);
+    int fault = wire_writer_send(&process->writer, process->socket.fd, &frame, parts, nparts, fds);
     if (fault == WIRE_NO_MEMORY)
         return HALTER_ENOMEM;
+    if (fault == WIRE_SYSTEM)
+        return HALTER_ESYSTEM;
     if (wire_writer_pending(&process->writer))
         host_want_write(process->host, &process->socket, true);
     return 0;
@@ -97,7 +99,7 @@ static int send_refusal(struct process *process, uint64_t id, bool denied, const
     uint8_t fixed[WIRE_ERROR_FIXED];
     wire_error_encode(&body, fixed);
     struct iovec parts[] = {{fixed, sizeof(fixed)}, {(void *)(uintptr_t)message, body.message.length}};
-    return send_back(process, id, &(struct wire_frame){.type = WIRE_REFUSE}, parts, 2);
+    return send_back(process, id, &(struct wire_frame){.type = WIRE_REFUSE}, parts, 2, NULL);
 }
 
 static void denied(struct halter_guest *guest, const char *name, const char *message)
@@ -158,14 +160,9 @@ void request_arrived(struct process *process, const struct wire_frame *frame)
     list_append(&host->requests, &request->host_link);
     process_pause(process, monotonic_ns());
 
-    /* The arguments end at the body's end, where the next frame may begin. */
-    char *end = (char *)(uintptr_t)frame->body + frame->length;
-    char kept = *end;
-    *end = '\0';
     host_enter(host);
     provided->fn(guest, request, body.json.bytes, body.json.length, provided->data);
     host_leave(host);
-    *end = kept;
 }
 
 static void give_back(struct halter_request *request)
@@ -181,7 +178,13 @@ static void give_back(struct halter_request *request)
 
 int halter_answer(struct halter_request *request, const char *json, size_t json_bytes)
 {
-    if (!request || !json)
+    return halter_answer_fds(request, json, json_bytes, NULL, 0);
+}
+
+int halter_answer_fds(struct halter_request *request, const char *json, size_t json_bytes,
+                      const int *fds, unsigned nfds)
+{
+    if (!request || !json || nfds > HALTER_FDS_MAX || (nfds && !fds))
         return HALTER_EINVAL;
     if (!json_bytes)
         json_bytes = strlen(json);
@@ -191,8 +194,8 @@ int halter_answer(struct halter_request *request, const char *json, size_t json_
         if (json_bytes > request->host->cap)
             return HALTER_ETOOBIG;
         struct iovec part = {(void *)(uintptr_t)json, json_bytes};
-        int status = send_back(request->process, request->id,
-                               &(struct wire_frame){.type = WIRE_ANSWER}, &part, 1);
+        struct wire_frame header = {.type = WIRE_ANSWER, .nfds = (uint8_t)nfds};
+        int status = send_back(request->process, request->id, &header, &part, 1, fds);
         if (status)
             return status;
     }

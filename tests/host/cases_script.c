@@ -58,7 +58,7 @@ static const struct row rows[] = {
     {"a cyclic result", "const a = {b: []}; a.b.push(a); return a", HALTER_ERESULT, "cycl",
      "$.b[0]"},
     {"a getter that throws", "return {a: [{get b() { throw new RangeError('mine') }}]}",
-     HALTER_ESCRIPT, "mine", NULL},
+     HALTER_ERESULT, "mine", "$.a[0].b"},
     {"a BigInt in the result", "return {items: [1, {n: 2n}]}", HALTER_ERESULT, "BigInt",
      "$.items[1].n"},
     /* what there is to return */
@@ -99,7 +99,6 @@ static void one(void **state)
     snprintf(source, sizeof(source),
              "globalThis.transform = (raw) => { if (raw !== 'go') return raw; %s }",
              row->transform);
-    fixture_open(&f, REAL_LAUNCHER, NULL);
     struct halter_guest *guest = guest_of(&f, "subject", source, &o);
     struct halter_guest *bystander = guest_of(&f, "bystander", "transform = (raw) => raw", NULL);
     ask(&f, bystander, "0", &other);
@@ -132,6 +131,8 @@ static void one(void **state)
             fail_msg("%s: the message is '%s'", row->name, subject.error_message);
         if (row->path)
             assert_string_equal(subject.error_path, row->path);
+        if (strstr(row->transform, "new RangeError") || strstr(row->transform, "new TypeError"))
+            assert_non_null(strstr(subject.error_stack, "subject.js"));
         assert_int_equal(f.events.count[HALTER_EVENT_DEATH], 0); /* the helper lives on */
     }
     /* The next call is answered, by a new process where the old one was killed. */
@@ -146,14 +147,28 @@ static void one(void **state)
     }
     run_for(&f, 50);
     assert_in_range(open_descriptors(), 0, before + 2); /* one spare more or less */
+}
+
+static int open_real(void **state)
+{
+    (void)state;
+    fixture_open(&f, REAL_LAUNCHER, NULL);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
     fixture_close(&f);
+    return 0;
 }
 
 int main(void)
 {
     struct CMUnitTest tests[sizeof(rows) / sizeof(*rows)];
     for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        tests[i] = (struct CMUnitTest){rows[i].name, one, NULL, NULL, (void *)(uintptr_t)&rows[i]};
+        tests[i] = (struct CMUnitTest){rows[i].name, one, open_real, close_all,
+                                       (void *)(uintptr_t)&rows[i]};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("plugins that try to get away", tests, NULL, NULL);
 }

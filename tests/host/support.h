@@ -49,8 +49,10 @@ struct fixture {
 };
 
 /* The launcher with the real engine, or the one with the scriptable helper. */
-#define REAL_LAUNCHER (REAL_LAUNCHER_PATH)
+#define REAL_LAUNCHER real_launcher()
 #define FAKE_LAUNCHER (FAKE_LAUNCHER_PATH)
+/* The built one, or, where this build cannot run the engine (sanitizers), $HALTER_TEST_LAUNCHER. */
+const char *real_launcher(void);
 
 void fixture_open(struct fixture *f, const char *launcher, const struct halter_options *options);
 /* Destroys the host and asserts that descriptors and processes are back to what they were. */
