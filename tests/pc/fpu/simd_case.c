@@ -193,10 +193,13 @@ static bool sets_flags(const struct simd_form *form)
     return form->opcode == 0x2e || form->opcode == 0x2f;
 }
 
-static void run_ours(struct simd_case *c)
+void simd_case_run_here(struct simd_case *c)
 {
     const struct simd_form *form = c->form;
     bool mmx = enters_mmx(c);
+
+    c->fpu = c->before;
+    c->fault = false;
 
     /* Before anything, and for good: also when the conversion then raises #XM. */
     if (mmx)
@@ -217,20 +220,6 @@ static void run_ours(struct simd_case *c)
         write_operand(c, form->dst, &dst);
 }
 
-void simd_case_run(struct simd_case *c, const struct native_code *code)
-{
-    memset(c->native.before, 0, sizeof(c->native.before));
-    fpu_fxsave(&c->before, c->native.before, true, true);
-    memcpy(c->native.memory, c->memory, sizeof(c->memory));
-    c->native.eflags = c->eflags;
-    c->native.rax = c->rax;
-    native_run(code, &c->native);
-
-    c->fpu = c->before;
-    c->fault = false;
-    run_ours(c);
-}
-
 /* ---- comparison --------------------------------------------------------------------------- */
 
 const char *simd_case_difference(struct simd_case *c)
@@ -238,7 +227,7 @@ const char *simd_case_difference(struct simd_case *c)
     uint8_t image[512];
 
     fpu_fxsave(&c->fpu, image, true, true);
-    if (c->native.trapped != c->fault)
+    if (c->native.trapped != c->fault || c->native.undefined)
         return "trap";
     if (memcmp(image + MXCSR, c->native.after + MXCSR, 4) != 0)
         return "mxcsr";

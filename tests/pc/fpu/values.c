@@ -1,26 +1,24 @@
 /* values.c: random operands, weighted towards the cases that differ. */
 #include "values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
-uint64_t values_seed(void)
+struct values_plan values_plan(int argc, char **argv, uint64_t usual_cases)
 {
+    struct values_plan plan = {0, usual_cases};
     const char *given = getenv("HALTER_SEED");
-    uint64_t seed;
 
+    if (argc > 1)
+        plan.cases = strtoull(argv[1], NULL, 0);
     if (given)
-        return strtoull(given, NULL, 0);
-    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        plan.seed = strtoull(given, NULL, 0);
+    else if (getrandom(&plan.seed, sizeof(plan.seed), 0) != sizeof(plan.seed))
         abort();
-    return seed;
-}
-
-uint64_t values_count(uint64_t usual)
-{
-    const char *given = getenv("HALTER_CASES");
-
-    return given ? strtoull(given, NULL, 0) : usual;
+    printf("# HALTER_SEED=%#llx, %llu cases a form\n", (unsigned long long)plan.seed,
+           (unsigned long long)plan.cases);
+    return plan;
 }
 
 /* splitmix64: any seed will do. */
@@ -62,13 +60,25 @@ static uint64_t fraction(struct values *v, unsigned bits)
     }
 }
 
+/* Next to multiples of pi/4, sqrt(1/2), ln 2 and 1: where series and reductions are at stake. */
+static struct f80 landmark(struct values *v)
+{
+    static const uint64_t mantissas[] = {0xc90fdaa22168c235, 0x96cbe3f9990e91a8,
+                                         0xb504f333f9de6484, 0xb17217f7d1cf79ac,
+                                         0x8000000000000000, 0xffffffffffffffff};
+    uint64_t m = mantissas[values_below(v, 6)] + values_below(v, 5) - 2;
+
+    return (struct f80){m | (uint64_t)1 << 63,
+                        (uint16_t)((values_bits(v) & 0x8000) | (0x3fff - 3 + values_below(v, 8)))};
+}
+
 struct f80 values_f80(struct values *v)
 {
     uint64_t top = (uint64_t)1 << 63, m = fraction(v, 63);
     uint16_t sign = (uint16_t)(values_bits(v) & 0x8000);
     unsigned exp;
 
-    switch (values_below(v, 20)) {
+    switch (values_below(v, 21)) {
     case 0:
         return (struct f80){0, sign};
     case 1:
@@ -104,6 +114,8 @@ struct f80 values_f80(struct values *v)
     case 13:
         exp = values_below(v, 0x7fff);
         break;
+    case 14:
+        return landmark(v);
     default:
         exp = 0x3fff - 66 + values_below(v, 132);
         break;

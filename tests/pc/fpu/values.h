@@ -11,8 +11,13 @@ struct values {
     uint64_t state;
 };
 
-uint64_t values_seed(void);            /* fresh in every run, or $HALTER_SEED */
-uint64_t values_count(uint64_t usual); /* or $HALTER_CASES */
+/* What a run does: its first argument is the number of cases a form, $HALTER_SEED its seed. Prints
+ * both, so that a failure can be had again. */
+struct values_plan {
+    uint64_t seed;
+    uint64_t cases;
+};
+struct values_plan values_plan(int argc, char **argv, uint64_t usual_cases);
 
 uint64_t values_bits(struct values *v);
 unsigned values_below(struct values *v, unsigned n);

@@ -94,9 +94,12 @@ sleeps_in_real_time() {
 }
 
 takes_input() { # what is typed on standard input arrives, and its end does not disturb
-    printf 'cat >/tmp/x\nhello there\n\004wc -c </tmp/x\npoweroff -f\n' |
-        "$pc" "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 240 \
-            >"$work/out" 2>&1
+    : >"$work/out"
+    {
+        until grep -q 'built-in commands' "$work/out"; do sleep 0.1; done
+        printf 'cat >/tmp/x\nhello there\n\004wc -c </tmp/x\npoweroff -f\n'
+    } | "$pc" "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 240 \
+        >"$work/out" 2>&1
     status=$?
     cat "$work/out"
     [ $status = 0 ] && said '^12'
