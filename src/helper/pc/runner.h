@@ -5,7 +5,7 @@
 #ifndef HALTER_RUNNER_H
 #define HALTER_RUNNER_H
 
-#include "pace.h"
+#include "pc/pace.h"
 
 struct runner_host {
     void *opaque;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h> /* needs those four before it */
 
-#include "helper/pc/pace.h"
+#include "pc/pace.h"
 
 #define MS UINT64_C(1000000)
 
