@@ -116,6 +116,9 @@ struct halter_options {
     uint32_t spawn_deadline_ms; /* fork to hello; default 5000 */
     halter_event_fn on_event;  /* may be NULL */
     void *data;                /* handed to on_event */
+    const char *state_path;    /* the file that host.state is kept in, one for all plugins; made when
+                                  it is not there. NULL: there is no state */
+    bool audit;                /* each use of a built-in capability is an event: HALTER_EVENT_AUDIT */
 };
 #define HALTER_OPTIONS_INIT {.size = sizeof(struct halter_options), .spares = 1}
 
@@ -160,8 +163,11 @@ struct halter_plugin_options {
     const char *path;        /* the file, read when source is NULL; else only named in errors */
     const char *source;      /* UTF-8 */
     size_t source_bytes;     /* 0: source is terminated by NUL */
-    const char *const *grants; /* names of capabilities it may use (see halter_provide), ended by
-                                  NULL; NULL: none */
+    const char *const *grants; /* what the user allows, ended by NULL; NULL: nothing. Each is the
+                                  name of a capability (see halter_provide) or a text such as
+                                  "state:read" or "network:https://api.example.org": see
+                                  halter-plugin(5). With a manifest, what it does not ask for does not
+                                  hold, granted or not */
     uint32_t load_deadline_ms; /* default 2000 */
     uint32_t deadline_ms;    /* of a call, unless the call says; default 1000 */
     uint32_t wall_cap_ms;    /* of a call or load, host's work included; default 10 × the deadline */
@@ -176,6 +182,14 @@ struct halter_plugin_options {
     bool no_jit;             /* the kernel-enforced interpreter */
     bool own_address_layout; /* execute the helper instead of forking it (slower to start) */
     void *data;              /* the guest's, see halter_guest_data() */
+    const char *manifest;    /* the text of its plugin.json; NULL: none. Where a limit is in both, the
+                                lower one holds; its name is used where `name` is NULL */
+    size_t manifest_bytes;   /* 0: manifest is terminated by NUL */
+    char *why;               /* for EMANIFEST: one line for people is written here; may be NULL */
+    size_t why_bytes;        /* room there */
+    uint64_t state_bytes;    /* quota of host.state; default 10 MiB */
+    uint32_t requests_per_second; /* reverse calls, more fail with a QuotaError; default 10000 */
+    uint32_t output_bytes;   /* the largest result; 0: the host's frame cap */
 };
 #define HALTER_PLUGIN_INIT {.size = sizeof(struct halter_plugin_options)}
 
@@ -183,7 +197,7 @@ struct halter_plugin_options {
  * Makes a guest and starts to load its plugin; calls may be queued at once. A load that fails is an
  * event (HALTER_EVENT_LOAD_FAILED) and fails the queued calls with ELOAD; the guest then waits for
  * halter_guest_reload(). On failure *out is untouched.
- * EINVAL, ENOMEM, ESYSTEM (the file cannot be read), ETOOBIG, ECLOSED.
+ * EINVAL, ENOMEM, ESYSTEM (the file cannot be read), ETOOBIG, ECLOSED, EMANIFEST (`why` says what).
  */
 HALTER_API int halter_plugin_create(struct halter_host *host,
                                     const struct halter_plugin_options *options,
@@ -260,8 +274,8 @@ struct halter_call_options {
  * A passed descriptor gives what it was opened for and no more: a file for reading is read, a
  * directory is listed, nothing is opened below it and nothing is opened anew. It shares its offset
  * with yours: open one for the purpose.
- * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EQUARANTINED, ELOAD (it does not load), ECLOSED, ESYSTEM (a
- * descriptor cannot be duplicated: errno).
+ * EINVAL, ENOMEM, EQUEUE, ETOOBIG, EJSON (no UTF-8), EQUARANTINED, ELOAD (it does not load),
+ * ECLOSED, ESYSTEM (a descriptor cannot be duplicated: errno).
  */
 HALTER_API int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
                            const struct halter_call_options *options, halter_result_fn callback,
@@ -320,6 +334,8 @@ enum halter_event_type {
     HALTER_EVENT_STDERR = 9,        /* text: one line the helper wrote to its standard error */
     HALTER_EVENT_DROPPED = 10,      /* count: lines dropped over the rate since the last such event */
     HALTER_EVENT_DENIED = 11,       /* name, text: a reverse call that policy refused */
+    HALTER_EVENT_AUDIT = 13,        /* name, text: what a guest did with a built-in capability, or was
+                                       denied (level: INFO or WARN) */
     HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
 };
 

@@ -214,12 +214,14 @@ static bool cut(struct input *input, size_t end, size_t next, struct record *rec
             return false;
     }
     uint64_t true_bytes = end - start + skipped;
-    if (true_bytes > input->cap && end - start > SKIPPED_KEEP)
+    bool too_long = true_bytes > input->cap;
+    if (too_long && end - start > SKIPPED_KEEP)
         end = start + SKIPPED_KEEP;
     *record = (struct record){.block = block,
                               .text = block->bytes + start,
                               .bytes = end - start,
                               .true_bytes = true_bytes,
+                              .too_long = too_long,
                               .file = input->file,
                               .line = line};
     block->references++;

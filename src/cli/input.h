@@ -17,8 +17,8 @@ struct record {
     struct block *block; /* holds a reference; NULL in an empty record */
     const char *text;
     size_t bytes;
-    uint64_t true_bytes; /* more than `bytes` when the record was above the cap and only its
-                            beginning was kept */
+    uint64_t true_bytes; /* its length in the input */
+    bool too_long;       /* above the cap: only its beginning was kept */
     unsigned file;       /* index into the paths */
     uint64_t line;       /* from 1; of a document: 1 */
 };

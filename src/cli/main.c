@@ -1,8 +1,10 @@
 /*
  * `halter VERB …`: finds the verb and hands over. Everything else is the verb's.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/say.h"
 #include "cli/verbs.h"
@@ -11,6 +13,7 @@
 static const struct verb *const verbs[] = {
     &run_verb,
     &image_verb,
+    &check_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 
@@ -40,8 +43,21 @@ static const struct verb *find_verb(const char *word)
     return NULL;
 }
 
+/*
+ * A standard descriptor that is closed would be given to the next file that is opened, and results
+ * would go there. It gets a /dev/null that cannot be used the way it should be: an error, not a
+ * silent loss.
+ */
+static void occupy_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_descriptors();
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("halter %s\n", halter_version());

@@ -16,6 +16,9 @@
 #include "cli/say.h"
 #include "cli/verbs.h"
 
+#define MAX_RECORD_BYTES (1u << 30)
+#define ENVELOPE_BYTES   4096 /* what a frame holds beside the record */
+
 enum {
     RUN_DEADLINE,
     RUN_JOBS,
@@ -34,6 +37,10 @@ enum {
     RUN_WALL_CAP,
     RUN_QUARANTINE,
     RUN_NO_JIT,
+    RUN_GRANT,
+    RUN_GRANTS,
+    RUN_STATE,
+    RUN_AUDIT,
     RUN_QUIET,
 };
 
@@ -64,6 +71,12 @@ const struct option_spec run_options[] = {
                         "give a guest up after N deaths in a row without a result;\n"
                         "0: never (5)"},
     [RUN_NO_JIT] = {"no-jit", 0, NULL, "run the plugin in the interpreter, as the kernel enforces"},
+    [RUN_GRANT] = {"grant", 'g', "GRANT",
+                   "let the plugin do that: network:https://api.example.org,\n"
+                   "state:read, files:NAME:read=/FOLDER, all, ...; repeatable"},
+    [RUN_GRANTS] = {"grants", 0, "FILE", "grants by the plugins' names"},
+    [RUN_STATE] = {"state", 0, "FILE", "keep the plugin's state there"},
+    [RUN_AUDIT] = {"audit", 0, NULL, "say on standard error what the plugin does with its grants"},
     [RUN_QUIET] = {"quiet", 'q', NULL, "no lines from the plugin, no message for a failed record"},
     {0},
 };
@@ -95,8 +108,12 @@ static bool take_option(struct run_config *config, int option, const char *value
     case RUN_MAX_RECORD:
         if (!option_bytes(name, value, &config->cap_bytes))
             return false;
-        if (config->cap_bytes <= 1u << 30)
+        if (config->cap_bytes <= MAX_RECORD_BYTES - ENVELOPE_BYTES)
             return true;
+        if (config->cap_bytes == MAX_RECORD_BYTES) {
+            config->cap_bytes -= ENVELOPE_BYTES;
+            return true;
+        }
         say("--max-record is at most 1G");
         return false;
     case RUN_MEMORY:
@@ -131,6 +148,16 @@ static bool take_option(struct run_config *config, int option, const char *value
         break;
     case RUN_NO_JIT:
         config->no_jit = true;
+        break;
+    case RUN_GRANT:
+        return grant_option(&config->grants, value);
+    case RUN_GRANTS:
+        return grants_option(&config->grants, value);
+    case RUN_STATE:
+        config->state_path = value;
+        break;
+    case RUN_AUDIT:
+        config->audit = true;
         break;
     case RUN_QUIET:
         config->quiet = true;
@@ -195,9 +222,11 @@ static bool take_over_signals(struct run *run)
 static int make_host(struct run *run)
 {
     struct halter_options options = HALTER_OPTIONS_INIT;
-    options.frame_cap_bytes = (uint32_t)run->config.cap_bytes;
+    options.frame_cap_bytes = (uint32_t)run->config.cap_bytes + ENVELOPE_BYTES;
     options.on_event = run_on_event;
     options.data = run;
+    options.state_path = run->config.state_path;
+    options.audit = run->config.audit;
     int status = halter_create(&options, &run->host);
     if (status == HALTER_OK)
         return EXIT_OK;
@@ -214,11 +243,15 @@ static int make_host(struct run *run)
 /* Opens everything; on failure what was opened is closed by tear_down(). */
 static int set_up(struct run *run)
 {
-    const struct run_config *config = &run->config;
+    struct run_config *config = &run->config;
     enum input_form form = config->document ? INPUT_DOCUMENT
                            : config->text   ? INPUT_TEXT
                                             : INPUT_LINES;
     input_start(&run->input, config->inputs, config->ninputs, config->cap_bytes, form);
+    int found = plugin_open(&run->plugin, config->plugin, &config->grants);
+    if (found != EXIT_OK)
+        return found;
+    config->plugin = run->plugin.script;
     if (access(config->plugin, R_OK) < 0) {
         say("%s: %s", config->plugin, strerror(errno));
         return EXIT_NOT_LOADED;
@@ -239,7 +272,7 @@ static int set_up(struct run *run)
         die_without_memory();
     if (config->watch && !watch_start(&run->watch, config->plugin))
         return EXIT_IO;
-    run->started_ns = now_ns();
+    run->started_ns = run->now = now_ns();
     bool screen = isatty(STDERR_FILENO) && !run->output.terminal && !config->quiet;
     if (config->live == 2 || (config->live == 1 && screen))
         run->live_due_ns = run->started_ns + 1;
@@ -289,6 +322,7 @@ static void tear_down(struct run *run)
     if (run->slots)
         run_drop_window(run);
     free(run->slots);
+    plugin_close(&run->plugin);
     input_finish(&run->input);
     watch_finish(&run->watch);
     if (!output_close(&run->output) || !close_letters(run))
@@ -310,7 +344,7 @@ static int run_main(const struct verb *verb, int argc, char **argv)
         say_live(NULL);
         char position[512];
         report_position(&run, position, sizeof position);
-        if (run.ending != ENDING_NONE && run.ending != ENDING_BROKEN)
+        if (run.ending != ENDING_NONE && run.ending != ENDING_BROKEN && position[0])
             say("ended before %s", position);
         report_end(&run);
     }

@@ -16,6 +16,7 @@
 
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/plugin.h"
 #include "cli/watch.h"
 #include "halter/halter.h"
 
@@ -29,10 +30,12 @@
 enum on_error { ON_ERROR_STOP, ON_ERROR_SKIP, ON_ERROR_NULL };
 
 struct run_config {
-    const char *plugin;
+    const char *plugin; /* as named; its script once it was found */
+    struct grant_options grants;
+    const char *state_path;
     const char *const *inputs;
     unsigned ninputs;
-    bool document, text, watch, quiet, no_jit, summary;
+    bool document, text, watch, quiet, no_jit, summary, audit;
     int on_error; /* enum on_error */
     int live;     /* 0 never, 1 where standard error is a terminal, 2 always (one line a second) */
     unsigned jobs;
@@ -91,6 +94,7 @@ struct tally {
 
 struct run {
     struct run_config config;
+    struct plugin plugin;
     struct halter_host *host;
     struct job jobs[MAX_JOBS];
     struct input input;
@@ -112,10 +116,13 @@ struct run {
     enum ending ending;
     int signal; /* that ends the run */
     int signals_fd;
-    uint64_t give_up_ns; /* when what is in flight is dropped */
-    bool load_failed;    /* a guest said so: exit status 3 rather than 5 */
+    uint64_t give_up_ns;     /* when what is in flight is dropped */
+    bool load_failed;        /* a guest said so: exit status 3 rather than 5 */
+    unsigned launchers_lost; /* since the last record was done */
+    uint64_t done_at_loss;   /* `head` at the last loss */
 
     struct tally tally;
+    uint64_t now; /* when the loop last looked: good enough for whatever is not measured */
     uint64_t started_ns, live_due_ns, message_second;
     unsigned messages_this_second;
 };
@@ -155,7 +162,7 @@ void report_failure(struct slot *slot, int status, const struct halter_result *r
 bool report_may_speak(struct run *run);
 void report_live(struct run *run, uint64_t now);
 void report_end(struct run *run);
-/* "FILE:LINE" of the first record that is not accounted for. */
+/* "FILE:LINE" of the first record that is not accounted for; "" when all are. */
 void report_position(struct run *run, char *out, size_t capacity);
 
 #endif

@@ -10,6 +10,8 @@
 #include "cli/run.h"
 #include "cli/say.h"
 
+#define LAUNCHERS_TRIED 5
+
 static struct halter_plugin_options plugin_options(struct run *run, struct job *job)
 {
     const struct run_config *config = &run->config;
@@ -23,6 +25,9 @@ static struct halter_plugin_options plugin_options(struct run *run, struct job *
     options.queue_max = GUEST_DEPTH;
     options.quarantine_after = (uint32_t)config->quarantine_after;
     options.data = job;
+    options.manifest = run->plugin.manifest;
+    options.manifest_bytes = run->plugin.manifest_bytes;
+    options.grants = run->plugin.grants;
     return options;
 }
 
@@ -32,11 +37,16 @@ bool run_make_guests(struct run *run)
         struct job *job = &run->jobs[i];
         *job = (struct job){.run = run, .usable = true};
         struct halter_plugin_options options = plugin_options(run, job);
+        char why[512] = "";
+        options.why = why;
+        options.why_bytes = sizeof why;
         int status = halter_plugin_create(run->host, &options, &job->guest);
         if (status == HALTER_OK)
             continue;
         if (status == HALTER_ESYSTEM)
             say("%s: %s", run->config.plugin, strerror(errno));
+        else if (status == HALTER_EMANIFEST)
+            say("%s", why);
         else
             say("%s: no guest can be made: %s", run->config.plugin, halter_strerror(status));
         return false;
@@ -141,6 +151,19 @@ static void quarantined(struct run *run, struct job *job, const struct halter_ev
     run_check_usable(run);
 }
 
+/* It is replaced by the library; one that never lives long enough to be of use is given up. */
+static void launcher_lost(struct run *run)
+{
+    run->launchers_lost = run->head == run->done_at_loss ? run->launchers_lost + 1 : 1;
+    run->done_at_loss = run->head;
+    if (run->launchers_lost < LAUNCHERS_TRIED) {
+        say("the launcher died and is being replaced");
+        return;
+    }
+    say("the launcher died %d times and nothing was done in between", LAUNCHERS_TRIED);
+    run_end(run, ENDING_HALTER);
+}
+
 void run_on_event(struct halter_host *host, const struct halter_event *event, void *data)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
@@ -187,8 +210,11 @@ void run_on_event(struct halter_host *host, const struct halter_event *event, vo
         if (report_may_speak(run))
             say("%s: denied: host.%s: %s", run->config.plugin, event->name, event->text);
         break;
+    case HALTER_EVENT_AUDIT:
+        say("%s: audit: host.%s: %s", run->config.plugin, event->name, event->text);
+        break;
     case HALTER_EVENT_LAUNCHER_LOST:
-        say("the launcher died and is being replaced");
+        launcher_lost(run);
         break;
     default:
         break;

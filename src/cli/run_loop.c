@@ -58,6 +58,7 @@ static bool finished(struct run *run, uint64_t now)
     case ENDING_NONE:
         return run->input_ended && run->head == run->next;
     case ENDING_SIGNAL:
+    case ENDING_PLUGIN:
         return !window_moves(run);
     default:
         return true;
@@ -148,7 +149,7 @@ void run_loop(struct run *run)
 {
     for (;;) {
         run_submit(run);
-        uint64_t now = now_ns();
+        uint64_t now = run->now = now_ns();
         serve_clock(run, now);
         flush_when_due(run, now);
         if (finished(run, now))

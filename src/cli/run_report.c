@@ -37,7 +37,7 @@ void report_position(struct run *run, char *out, size_t capacity)
         line = run_slot(run, run->head)->record.line;
     }
     if (file >= input->npaths)
-        snprintf(out, capacity, "the end of the input");
+        *out = '\0';
     else
         snprintf(out, capacity, "%s:%" PRIu64, input_name(input, file), line ? line : 1);
 }
@@ -72,7 +72,8 @@ static void describe(struct buffer *out, const struct slot *slot, int status,
     else if (death && death->syscall_number >= 0)
         buffer_format(out, " (%s, number %d)", death->syscall ? death->syscall : "?",
                       death->syscall_number);
-    if (death && death->detail && death->detail[0])
+    /* Of a deadline all has been said; elsewhere the detail tells which limit, which layer. */
+    if (death && death->detail[0] && status != HALTER_EDEADLINE && status != HALTER_EWALLCAP)
         buffer_format(out, ": %s", death->detail);
 }
 
@@ -108,7 +109,7 @@ static void letter_death(struct buffer *out, const struct halter_death *death)
         buffer_key_number(out, "signal", (uint64_t)death->signal);
     if (death->syscall)
         buffer_key_text(out, "syscall", death->syscall);
-    if (death->detail && death->detail[0])
+    if (death->detail[0])
         buffer_key_text(out, "detail", death->detail);
     buffer_key_number(out, "pid", (uint64_t)death->pid);
     buffer_key_number(out, "generation", death->generation);
@@ -136,7 +137,7 @@ static void write_letter(struct slot *slot, const char *message, const struct ha
         letter_error(out, result->error);
     if (result && result->death)
         letter_death(out, result->death);
-    if (record->true_bytes > record->bytes)
+    if (record->too_long)
         buffer_key_number(out, "record_bytes", record->true_bytes);
     buffer_key(out, "record");
     buffer_json(out, record->text, record->bytes);

@@ -75,7 +75,7 @@ static void write_value(struct run *run, const char *json, size_t bytes)
                 *at = ' ';
     }
     buffer_byte(line, '\n');
-    output_text(&run->output, line->bytes, line->used, now_ns());
+    output_text(&run->output, line->bytes, line->used, run->now);
     run->tally.written++;
     run->tally.bytes_out += line->used;
     buffer_reset(line, POOL_KEEP);
@@ -97,10 +97,16 @@ static void emit_failure(struct run *run, struct slot *slot)
     }
 }
 
+/* Whether results still leave: a run that ends for want of guests or by a signal finishes them. */
+static bool emits(const struct run *run)
+{
+    return run->ending == ENDING_NONE || run->ending == ENDING_SIGNAL ||
+           run->ending == ENDING_PLUGIN;
+}
+
 void run_emit(struct run *run)
 {
-    while (run->head < run->next && output_pending(&run->output) < OUTPUT_HIGH &&
-           (run->ending == ENDING_NONE || run->ending == ENDING_SIGNAL)) {
+    while (run->head < run->next && output_pending(&run->output) < OUTPUT_HIGH && emits(run)) {
         struct slot *slot = run_slot(run, run->head);
         if (slot->state == SLOT_WAITING || slot->state == SLOT_SENT)
             return;
@@ -120,7 +126,7 @@ void run_emit(struct run *run)
 static bool emit_at_once(struct run *run, struct slot *slot, const struct halter_result *result)
 {
     if (slot != run_slot(run, run->head) || output_pending(&run->output) >= OUTPUT_HIGH ||
-        (run->ending != ENDING_NONE && run->ending != ENDING_SIGNAL))
+        !emits(run))
         return false;
     write_value(run, result->json, result->json_bytes);
     free_slot(slot);
@@ -230,7 +236,7 @@ static bool send_record(struct run *run, struct job *job, struct slot *slot)
 {
     const char *text = slot->record.text;
     size_t bytes = slot->record.bytes;
-    if (slot->record.true_bytes > bytes) {
+    if (slot->record.too_long) {
         fail_slot(slot, HALTER_ETOOBIG, NULL);
         return true;
     }

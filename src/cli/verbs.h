@@ -8,6 +8,7 @@
 #include "cli/options.h"
 
 extern const struct verb image_verb;
+extern const struct verb check_verb;
 extern const struct verb run_verb;
 
 #endif

@@ -70,8 +70,7 @@ static bool cannot(const char *what)
     return false;
 }
 
-/* ---- what was inherited -------------------------------------------------------------------------
- */
+/* ---- what was inherited --------------------------------------------------------------------- */
 
 static void close_descriptors(struct confinement *confinement, int socket)
 {
@@ -93,8 +92,7 @@ static void empty_environment(struct confinement *confinement)
     in_force(confinement, HALTER_LAYER_EMPTY_ENV);
 }
 
-/* ---- limits -------------------------------------------------------------------------------------
- */
+/* ---- limits --------------------------------------------------------------------------------- */
 
 static bool limit(int resource, rlim_t soft, rlim_t hard)
 {
@@ -126,8 +124,7 @@ static void set_limits(struct confinement *confinement, const struct helper_star
         in_force(confinement, HALTER_LAYER_RLIMITS);
 }
 
-/* ---- who it is ----------------------------------------------------------------------------------
- */
+/* ---- who it is ------------------------------------------------------------------------------ */
 
 /*
  * Empties the bounding set. It needs CAP_SETPCAP; without it nothing is lost, because no new
@@ -177,8 +174,7 @@ static void drop_capabilities(struct confinement *confinement)
         in_force(confinement, HALTER_LAYER_NO_CAPS);
 }
 
-/* ---- Landlock -----------------------------------------------------------------------------------
- */
+/* ---- Landlock ------------------------------------------------------------------------------- */
 
 static uint64_t all_fs_rights(int abi)
 {
@@ -255,8 +251,7 @@ static bool landlock_second(struct confinement *confinement, const struct helper
     return true;
 }
 
-/* ---- executable memory --------------------------------------------------------------------------
- */
+/* ---- executable memory ---------------------------------------------------------------------- */
 
 static void refuse_new_code(struct confinement *confinement)
 {
@@ -275,8 +270,7 @@ static bool can_map_code(void)
     return true;
 }
 
-/* ---- both halves --------------------------------------------------------------------------------
- */
+/* ---- both halves ---------------------------------------------------------------------------- */
 
 bool confine_before_engine(struct confinement *confinement, const struct helper_start *start)
 {

@@ -66,8 +66,7 @@ struct engine_type {
     void (*give_up)(struct engine *engine, struct engine_outcome *outcome);
 };
 
-/* ---- what the loop does for an engine -----------------------------------------------------------
- */
+/* ---- what the loop does for an engine ------------------------------------------------------- */
 
 /*
  * Sends a reverse call and returns its id. Does not return when the host is gone. `wait` tells the

@@ -67,8 +67,7 @@ uint32_t helper_cap(const struct helper *helper)
     return helper->reader.cap;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------
- */
+/* ---- sending -------------------------------------------------------------------------------- */
 
 static void send_frame(struct helper *helper, uint8_t type, uint64_t id, const struct iovec *parts,
                        unsigned nparts)
@@ -143,8 +142,7 @@ static void send_hello(struct helper *helper, enum wire_helper_kind kind,
     send_frame(helper, WIRE_HELLO, 0, &whole, 1);
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------
- */
+/* ---- receiving ------------------------------------------------------------------------------ */
 
 static void close_fds(const int *fds, unsigned nfds)
 {
@@ -165,13 +163,14 @@ static bool receive(struct helper *helper, uint64_t until_ns, struct wire_frame 
             leave(HELPER_EXIT_EOF);
         if (got < 0)
             breach(wire_fault_text(got));
-        uint64_t now = helper_now_ns();
-        if (now >= until_ns)
-            return false;
-        uint64_t wait = until_ns - now;
+        /* What is there comes before a timer that is due: one that is always due starves nobody. */
+        uint64_t now = helper_now_ns(), wait = until_ns > now ? until_ns - now : 0;
         struct timespec timeout = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
         struct pollfd poll = {.fd = helper->start->socket, .events = POLLIN};
-        if (ppoll(&poll, 1, &timeout, NULL) <= 0)
+        int ready = ppoll(&poll, 1, &timeout, NULL);
+        if (ready == 0)
+            return false;
+        if (ready < 0)
             continue;
         got = wire_reader_fill(&helper->reader, helper->start->socket);
         if (got == WIRE_EOF || got == WIRE_TRUNCATED)
@@ -227,6 +226,7 @@ static struct kept_answer *keep_answer(struct helper *helper, const struct wire_
         breach("an answer that memory has no room for");
     if (frame->length)
         memcpy(kept->bytes, frame->body, frame->length);
+    kept->bytes[frame->length] = 0; /* as the reader has it behind a body */
     kept->next = NULL;
     kept->answer = answer;
     kept->answer.json = moved(answer.json, frame->body, kept->bytes);
@@ -260,6 +260,7 @@ static void keep_call(struct helper *helper, const struct wire_frame *frame)
         breach("a call that memory has no room for");
     if (frame->length)
         memcpy(kept->bytes, frame->body, frame->length);
+    kept->bytes[frame->length] = 0;
     kept->next = NULL;
     kept->frame = *frame;
     kept->frame.body = kept->bytes;
@@ -280,8 +281,7 @@ static bool receive_answer(struct helper *helper, uint64_t until_ns, struct wire
     return false;
 }
 
-/* ---- reverse calls ------------------------------------------------------------------------------
- */
+/* ---- reverse calls -------------------------------------------------------------------------- */
 
 uint64_t helper_request(struct helper *helper, const char *name, size_t name_bytes,
                         const char *json, size_t json_bytes, bool wait)
@@ -336,8 +336,7 @@ void helper_log(struct helper *helper, enum wire_level level, const char *text, 
     send_frame(helper, WIRE_LOG, 0, parts, 2);
 }
 
-/* ---- serving ------------------------------------------------------------------------------------
- */
+/* ---- serving -------------------------------------------------------------------------------- */
 
 /* One more step towards an outcome: an answer that is there, else what comes first. */
 static enum engine_state step(struct helper *helper, struct engine_outcome *outcome)

@@ -13,7 +13,7 @@
 #include "wire/json.h"
 
 /* What may lie ahead of a helper: less than a socket holds, and only of calls as quick as these. */
-#define AHEAD_CALLS    32
+#define AHEAD_CALLS    64
 #define AHEAD_BYTES    65536
 #define AHEAD_QUICK_NS 1000000ull
 
@@ -212,6 +212,8 @@ int halter_call(struct halter_guest *guest, const char *json, size_t json_bytes,
         json_bytes = strlen(json);
     if (json_bytes > guest->host->cap - 1024)
         return HALTER_ETOOBIG;
+    if (!utf8_check(json, json_bytes)) /* a helper takes it for a breach of the protocol */
+        return HALTER_EJSON;
     int status = refuse_now(guest);
     if (status)
         return status;
@@ -316,6 +318,9 @@ void call_answered(struct process *process, const struct wire_frame *frame)
         process_kill(process, HALTER_DEATH_PROTOCOL, "an ERROR frame that is none");
         return;
     }
+    bool too_big = frame->type == WIRE_VALUE && frame->length > guest->output_bytes;
+    if (too_big)
+        result.status = HALTER_ETOOBIG;
     uint64_t now = monotonic_ns();
     struct call *call = process_take_call(process, now, &result.host_ns);
     result.waited_ns = call->started_ns - call->queued_ns;
@@ -326,14 +331,14 @@ void call_answered(struct process *process, const struct wire_frame *frame)
     if (result.status == HALTER_OK) {
         stats_latency(&guest->stats, result.ran_ns);
         guest->stats.bytes_out += frame->length;
-    } else {
+    } else if (!too_big) {
         result.error = &error;
     }
     if (process->nsent == 0)
         guest_event(guest, GUEST_EVENT_ANSWERED, 0);
     else
         call_next(guest); /* more are on their way while the callback runs */
-    if (frame->type == WIRE_VALUE) {
+    if (frame->type == WIRE_VALUE && !too_big) {
         result.kind = HALTER_KIND_VALUE;
         result.json = (const char *)frame->body; /* the wire has terminated it */
         result.json_bytes = frame->length;

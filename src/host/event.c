@@ -84,15 +84,20 @@ static void report_dropped(struct timer *timer, uint64_t now_ns)
         event_emit(guest->host, &event);
 }
 
+void rate_init(struct rate *rate, uint32_t per_second)
+{
+    *rate = (struct rate){
+        .per_second = per_second, .tokens_ns = SECOND_NS, .refilled_ns = monotonic_ns()};
+}
+
 void guest_rate_init(struct halter_guest *guest, uint32_t lines_per_second)
 {
-    guest->rate = (struct rate){.per_second = lines_per_second, .tokens_ns = SECOND_NS,
-                                .refilled_ns = monotonic_ns()};
+    rate_init(&guest->rate, lines_per_second);
     guest->dropped_report.fire = report_dropped;
 }
 
-/* A second's worth of lines may come in a burst. */
-static bool may_pass(struct rate *rate)
+/* A second's worth may come in a burst. */
+bool rate_may_pass(struct rate *rate)
 {
     uint64_t cost = SECOND_NS / rate->per_second;
 
@@ -138,7 +143,9 @@ static void emit_line(struct process *process, enum halter_event_type type, enum
 {
     struct halter_guest *guest = process->guest;
 
-    if (guest && !may_pass(&guest->rate)) {
+    if (guest && type == HALTER_EVENT_LOG && (unsigned)level < guest->permit.log)
+        return;
+    if (guest && !rate_may_pass(&guest->rate)) {
         event_dropped(guest, 1);
         return;
     }

@@ -29,7 +29,7 @@ void guest_event(struct halter_guest *guest, enum guest_event event, uint32_t de
     struct guest_step step = guest_step(guest->state, event);
 
     if (step.actions & GUEST_WRONG)
-        abort(); /* only a fault of the library itself gets here, see the table */
+        return; /* it cannot come in this state (the table's test says so): it changes nothing */
     guest->state = step.next;
     if (step.actions & GUEST_DISARM)
         timer_cancel(&host->timers, &guest->backoff);
@@ -123,24 +123,6 @@ static int get_source(struct halter_guest *guest, const char *given, size_t byte
     return 0;
 }
 
-static char *join_grants(const char *const *grants)
-{
-    size_t bytes = 1;
-    for (const char *const *g = grants; g && *g; g++)
-        bytes += strlen(*g) + 1;
-    char *joined = malloc(bytes);
-    if (!joined)
-        return NULL;
-    char *at = joined;
-    for (const char *const *g = grants; g && *g; g++) {
-        if (at != joined)
-            *at++ = '\n';
-        at = stpcpy(at, *g);
-    }
-    *at = '\0';
-    return joined;
-}
-
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
 {
     return value ? value : otherwise;
@@ -148,15 +130,15 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
 
 static void set_limits(struct halter_guest *guest, const struct halter_plugin_options *o)
 {
-    guest->load_deadline_ms = or_default(o->load_deadline_ms, 2000);
-    guest->deadline_ms = or_default(o->deadline_ms, 1000);
-    uint64_t cap = 10ull * guest->deadline_ms;
+    guest->load_deadline_ms = or_default(o->load_deadline_ms, DEFAULT_LOAD_DEADLINE_MS);
+    guest->deadline_ms = or_default(o->deadline_ms, DEFAULT_DEADLINE_MS);
+    uint64_t cap = (uint64_t)DEFAULT_WALL_CAP_TIMES * guest->deadline_ms;
     guest->wall_cap_ms = or_default(o->wall_cap_ms, cap > UINT32_MAX ? UINT32_MAX : (uint32_t)cap);
     guest->queue_max = or_default(o->queue_max, 64);
     guest->rules = (struct guest_rules){or_default(o->backoff_min_ms, 50),
                                         or_default(o->backoff_max_ms, 10000),
                                         or_default(o->quarantine_after, 5)};
-    guest->memory_bytes = o->memory_bytes ? o->memory_bytes : 512ull << 20;
+    guest->memory_bytes = o->memory_bytes ? o->memory_bytes : DEFAULT_MEMORY_BYTES;
     guest->data = o->data;
     guest->profile = (struct control_profile){
         .kind = WIRE_HELPER_JS,
@@ -167,7 +149,10 @@ static void set_limits(struct halter_guest *guest, const struct halter_plugin_op
         .cpu_seconds = o->cpu_seconds,
         .max_fds = 16,
     };
-    guest_rate_init(guest, or_default(o->log_lines_per_second, 1000));
+    guest_rate_init(guest, or_default(o->log_lines_per_second, DEFAULT_LOG_LINES));
+    rate_init(&guest->requests, or_default(o->requests_per_second, DEFAULT_REQUESTS));
+    guest->state_bytes = o->state_bytes ? o->state_bytes : DEFAULT_STATE_BYTES;
+    guest->output_bytes = or_default(o->output_bytes, guest->host->cap);
 }
 
 static bool text_fits(const char *text)
@@ -185,9 +170,6 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     memcpy(&o, given, given->size);
     if ((!o.source && !o.path) || !text_fits(o.name) || !text_fits(o.path))
         return HALTER_EINVAL;
-    for (const char *const *g = o.grants; g && *g; g++)
-        if (strchr(*g, '\n') || strlen(*g) > 255)
-            return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
     if (host_need_timers(host, GUEST_TIMERS) < 0)
@@ -206,13 +188,18 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     list_init(&guest->finished);
     guest->backoff.fire = backoff_over;
     guest->stats.size = sizeof(guest->stats);
+    int status = guest_permit(guest, &o);
+    if (status)
+        goto fail;
     set_limits(guest, &o);
     guest->path = strdup(o.path ? o.path : "");
-    guest->name = strdup(o.name ? o.name : o.path ? o.path : "plugin");
-    guest->capabilities = join_grants(o.grants);
-    int status = HALTER_ENOMEM;
+    if (!guest->name)
+        guest->name = strdup(o.name ? o.name : o.path ? o.path : "plugin");
+    if (!guest->state_name && guest->name)
+        guest->state_name = strdup(guest->name);
+    status = HALTER_ENOMEM;
     struct pool *pool = pool_for(host, &guest->profile);
-    if (!pool || !guest->path || !guest->name || !guest->capabilities)
+    if (!pool || !guest->path || !guest->name || !guest->state_name)
         goto fail;
     status = get_source(guest, o.source, o.source_bytes, &guest->source);
     if (status)
@@ -228,6 +215,8 @@ fail:;
     free(guest->capabilities);
     free(guest->path);
     free(guest->name);
+    free(guest->state_name);
+    permit_finish(&guest->permit);
     free(guest);
     host_drop_timers(host, GUEST_TIMERS);
     errno = saved;
@@ -464,6 +453,8 @@ void guest_free(struct halter_guest *guest)
     free(guest->load_error_storage);
     free(guest->path);
     free(guest->name);
+    free(guest->state_name);
+    permit_finish(&guest->permit);
     free(guest);
     host_drop_timers(host, GUEST_TIMERS);
 }

@@ -13,10 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/caps.h"
 #include "host/internal.h"
+#include "wire/json.h"
 
 #define EVENTS_AT_ONCE 64
-#define LAUNCHER_TIMERS 1
+#define LAUNCHER_TIMERS 2 /* its restart, and the deadline of the services */
 
 uint64_t monotonic_ns(void)
 {
@@ -110,6 +112,15 @@ static int read_options(struct halter_host *host, const struct halter_options *g
     host->spawn_deadline_ms = options.spawn_deadline_ms ? options.spawn_deadline_ms : 5000;
     host->on_event = options.on_event;
     host->data = options.data;
+    host->audit = options.audit;
+    if (options.state_path) {
+        if (!utf8_check(options.state_path, strlen(options.state_path)))
+            return HALTER_EINVAL;
+        /* The services' working directory is not the application's. */
+        host->services.state_path = where_absolute(options.state_path);
+        if (!host->services.state_path)
+            return errno == ENOMEM ? HALTER_ENOMEM : HALTER_ESYSTEM;
+    }
     host->locale = where_locale(options.locale);
     where_time_zone(options.time_zone, host->launcher.time_zone, sizeof(host->launcher.time_zone));
     if (!host->locale)
@@ -134,7 +145,9 @@ int halter_create(const struct halter_options *options, struct halter_host **out
     list_init(&host->guests);
     list_init(&host->buried);
     list_init(&host->events);
+    list_init(&host->corked);
     list_init(&host->requests);
+    services_init(&host->services);
     timers_init(&host->timers);
     host->timer.fd = host->wakeup.fd = host->launcher.watch.fd = host->launcher.pidfd = -1;
     host->epoll = -1;
@@ -151,6 +164,9 @@ int halter_create(const struct halter_options *options, struct halter_host **out
         goto fail;
     status = HALTER_ENOMEM;
     if (host_need_timers(host, LAUNCHER_TIMERS) < 0)
+        goto fail;
+    status = caps_provide(host);
+    if (status)
         goto fail;
     status = launcher_start(host);
     if (status)
@@ -191,6 +207,7 @@ void halter_destroy(struct halter_host *host)
         process_free(list_entry(node, struct process, link));
     bury(host);
     pools_finish(host);
+    services_finish(host);
     events_forget(host, NULL);
     list_for_each(node, &host->requests) {
         list_entry(node, struct halter_request, host_link)->host = NULL;
@@ -277,6 +294,14 @@ static void run_deferred(struct halter_host *host)
         calls_run_finished(list_entry(guest, struct halter_guest, link));
 }
 
+static void uncork(struct halter_host *host)
+{
+    list_for_each(node, &host->corked) {
+        list_remove(node);
+        process_writable(list_entry(node, struct process, cork_link));
+    }
+}
+
 int halter_dispatch(struct halter_host *host, int timeout_ms)
 {
     if (!host || timeout_ms < -1)
@@ -288,6 +313,7 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     host->dispatching = true;
     if (host->deferred)
         run_deferred(host);
+    uncork(host);
 
     /* Timers armed since the last dispatch (by a call) are on the descriptor already. */
     set_clock(host, 0);
@@ -311,6 +337,7 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     pool_refill(host);
     if (host->deferred)
         run_deferred(host);
+    uncork(host);
     bury(host);
     host->dispatching = false;
     return (int)host->progress;

@@ -8,6 +8,9 @@
  *   guest.c     one plugin: loading, reloading, death and what follows
  *   call.c      one call: queued, sent, answered, canceled
  *   request.c   reverse calls      event.c  events, log lines and their rate
+ *   permits.c   what a guest may do, from its manifest and grants
+ *   services.c  the link to halter-services
+ *   caps.c cap_*.c  the built-in capabilities
  *
  * Objects that a callback may destroy are freed by the dispatch that ran it, never at once.
  */
@@ -20,14 +23,26 @@
 
 #include "halter/halter.h"
 #include "host/death.h"
+#include "host/grants.h"
 #include "host/guest_table.h"
 #include "host/list.h"
 #include "host/process_table.h"
+#include "host/services.h"
 #include "host/timers.h"
+#include "wire/body.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 
 #define NS_PER_MS 1000000ull
+
+/* What holds where struct halter_plugin_options says nothing; halter.h names the same numbers. */
+#define DEFAULT_LOAD_DEADLINE_MS 2000u
+#define DEFAULT_DEADLINE_MS      1000u
+#define DEFAULT_WALL_CAP_TIMES   10u /* the deadline */
+#define DEFAULT_MEMORY_BYTES     (512ull << 20)
+#define DEFAULT_LOG_LINES        1000u
+#define DEFAULT_REQUESTS         10000u
+#define DEFAULT_STATE_BYTES      (10ull << 20)
 
 /* One descriptor in the host's epoll set. */
 enum watch_kind { WATCH_TIMER, WATCH_WAKEUP, WATCH_LAUNCHER, WATCH_SOCKET, WATCH_STDERR };
@@ -71,8 +86,10 @@ struct process {
     struct watch socket, errors;
     int launcher_ends[3]; /* the descriptors that the launcher gets, until SPAWN is sent */
     bool asked;           /* SPAWN was sent */
+    bool answering;       /* as the launcher was told, see wire/control.h */
     struct wire_reader reader;
     struct wire_writer writer;
+    struct list cork_link; /* in host->corked: the writer waits for the end of the dispatch */
     struct line line;
     uint32_t layers; /* from its hello */
     uint64_t born_ns;
@@ -150,6 +167,12 @@ struct halter_guest {
     struct list queue, finished;
     unsigned pending;         /* calls accepted and not finished */
     struct timer backoff;
+    struct permit permit;     /* what it may do */
+    char *state_name;         /* whose state it has: its manifest's name, else its own */
+    uint64_t state_bytes;
+    uint32_t output_bytes;
+    unsigned fetches;         /* under way */
+    struct rate requests;     /* its reverse calls */
     struct rate rate;
     struct timer dropped_report;
     int last_failure;         /* status for calls refused in QUARANTINED or FAILED */
@@ -176,6 +199,9 @@ struct halter_request {
     struct process *process;    /* NULL once it is dead */
     const char *name;
     uint64_t id;
+    /* A built-in capability at work: called when the process dies, and gives the request back. */
+    void (*abandon)(struct halter_request *request);
+    void *work;
 };
 
 struct pool {
@@ -207,12 +233,15 @@ struct halter_host {
     bool dispatching;
     struct list events; /* deferred_event: they came about outside a dispatch */
     struct list requests; /* reverse calls that the application has not given back */
+    struct list corked; /* processes with frames that nothing is in a hurry for */
     struct list processes, guests;
     struct list buried; /* processes to be freed at the end of the dispatch */
     struct pool **pools;
     unsigned npools;
     struct provided *provided;
     unsigned nprovided;
+    struct services services;
+    bool audit;
     uint64_t last_generation, last_call_id;
     unsigned depth;    /* > 0: inside a callback */
     unsigned progress; /* callbacks run in this dispatch */
@@ -254,6 +283,8 @@ void launcher_give_slot(struct halter_host *host, uint32_t slot);
 void launcher_arm(struct halter_host *host, struct process *process, uint64_t kill_at_ns,
                   uint64_t call_id);
 void launcher_disarm(struct halter_host *host, struct process *process);
+/* Tells the launcher whether part of an answer has been read whose rest is still to come. */
+void launcher_answering(struct halter_host *host, struct process *process, bool answering);
 
 /* process.c */
 struct process *process_create(struct halter_host *host, const struct control_profile *profile);
@@ -267,8 +298,11 @@ void process_run_condemned(struct process *process);
 void process_spawned(struct process *process, int pid, int pidfd, int error);
 void process_exited(struct process *process, const struct control_message *message);
 void process_readable(struct process *process);
-void process_writable(struct process *process);
+void process_writable(struct process *process); /* sends what waits, as far as it goes */
 void process_errors_readable(struct process *process);
+/* Sends a frame at once, as far as the socket takes it. 0, ENOMEM or ESYSTEM: nothing was sent. */
+int process_send(struct process *process, const struct wire_frame *header,
+                 const struct iovec *parts, unsigned nparts, const int *fds);
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source);
 /* Sends a call, behind those that are not answered yet. 0 or ENOMEM. */
 int process_send_call(struct process *process, struct call *call, const char *json);
@@ -308,6 +342,9 @@ void guest_unserved(struct halter_host *host, struct halter_guest *guest, bool i
 void guest_switch(struct halter_guest *guest);
 void guest_free(struct halter_guest *guest);
 
+/* permits.c: from the manifest and the grants; lowers the limits in *options. 0 or a status. */
+int guest_permit(struct halter_guest *guest, struct halter_plugin_options *options);
+
 /* call.c */
 /* Sends what may be sent: one call, or a few ahead of the first while they are quick. */
 void call_next(struct halter_guest *guest);
@@ -332,6 +369,10 @@ void script_error_copy(struct halter_script_error *to, char **storage,
 
 /* request.c */
 void request_arrived(struct process *process, const struct wire_frame *frame);
+/* As halter_refuse, with the kind of error; DENIED is an event. */
+int request_refuse(struct halter_request *request, enum wire_error_kind kind, const char *message);
+/* Gives it back unanswered: its process is dead. */
+void request_drop(struct halter_request *request);
 void requests_orphan(struct process *process);
 void requests_disown(struct halter_guest *guest);
 
@@ -346,6 +387,8 @@ void event_dropped(struct halter_guest *guest, uint64_t lines);
 void event_death(struct process *process);
 void death_describe(const struct process *process, struct halter_death *death);
 void guest_rate_init(struct halter_guest *guest, uint32_t lines_per_second);
+void rate_init(struct rate *rate, uint32_t per_second);
+bool rate_may_pass(struct rate *rate);
 
 /* stats.c */
 void stats_latency(struct halter_stats *stats, uint64_t ns);
@@ -354,6 +397,7 @@ uint64_t process_cpu_ns(const struct process *process);
 
 /* where.c: allocated, or NULL (no memory) */
 char *where_launcher(const char *given);
+char *where_absolute(const char *path);
 char *where_locale(const char *given);
 void where_time_zone(const char *given, char *out, size_t capacity);
 

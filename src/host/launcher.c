@@ -397,3 +397,11 @@ void launcher_disarm(struct halter_host *host, struct process *process)
     if (host->launcher.page && process->asked)
         atomic_store(&host->launcher.page->slots[process->slot].kill_at_ns, 0);
 }
+
+void launcher_answering(struct halter_host *host, struct process *process, bool answering)
+{
+    if (process->answering == answering || !host->launcher.page)
+        return;
+    process->answering = answering;
+    atomic_store(&host->launcher.page->slots[process->slot].answering, answering);
+}

@@ -41,7 +41,8 @@ static int make_descriptors(struct process *process)
     process->launcher_ends[1] = fcntl(pair[0], F_DUPFD_CLOEXEC, 3);
     if (process->launcher_ends[1] < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
         return -1;
-    if (pipe2(errors, O_CLOEXEC) < 0)
+    /* Not a pipe: its reader may have to wait for a writer that is in the middle of it. */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, errors) < 0)
         return -1;
     process->errors.fd = errors[0];
     process->launcher_ends[2] = errors[1];
@@ -61,6 +62,7 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     list_init(&process->pool_link);
     list_init(&process->requests);
     list_init(&process->sent);
+    list_init(&process->cork_link);
     process->host = host;
     process->state = PROCESS_STARTING;
     process->profile = *profile;
@@ -99,6 +101,7 @@ void process_free(struct process *process)
 
     list_remove(&process->link);
     list_remove(&process->pool_link);
+    list_remove(&process->cork_link);
     timer_cancel(&host->timers, &process->deadline);
     timer_cancel(&host->timers, &process->memory_look);
     requests_orphan(process);
@@ -145,6 +148,7 @@ static void hang_up(struct process *process)
     timer_cancel(&host->timers, &process->memory_look);
     launcher_disarm(host, process);
     requests_orphan(process);
+    list_remove(&process->cork_link);
     host_unwatch(host, &process->socket);
 }
 
@@ -155,10 +159,11 @@ void process_event(struct process *process, enum process_event event)
     unsigned actions = step.actions;
 
     if (actions & PROCESS_WRONG)
-        abort(); /* only a fault of the library itself gets here, see the table */
+        return; /* it cannot come in this state (the table's test says so): it changes nothing */
     if (event == PROCESS_EVENT_LOST)
         process->evidence.launcher_lost = true;
-    if (process->state == PROCESS_STARTING && step.next != PROCESS_STARTING)
+    bool services = process->profile.kind == WIRE_HELPER_SERVICES;
+    if (process->state == PROCESS_STARTING && step.next != PROCESS_STARTING && !services)
         pool_for(host, &process->profile)->starting--;
     process->state = step.next;
 
@@ -176,11 +181,17 @@ void process_event(struct process *process, enum process_event event)
         list_remove(&process->link);
         list_append(&host->buried, &process->link);
     }
-    if (actions & PROCESS_OFFER)
-        pool_offer(process);
+    if (actions & PROCESS_OFFER) {
+        if (services)
+            services_offered(process);
+        else
+            pool_offer(process);
+    }
     if (actions & PROCESS_DECEASED) {
         if (process->guest)
             guest_bereaved(process->guest, process);
+        else if (services)
+            services_bereaved(process);
         else if (!process->mourned)
             pool_bereaved(process);
         process->mourned = true;
@@ -370,18 +381,35 @@ uint64_t process_settle(struct process *process, uint64_t now_ns)
 
 /* ---- to it ------------------------------------------------------------------------------------- */
 
-static int send_frame(struct process *process, const struct wire_frame *header,
-                      const struct iovec *parts, unsigned nparts, const int *fds)
+static int status_of(int fault)
 {
-    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
     if (fault == WIRE_NO_MEMORY)
         return HALTER_ENOMEM;
     if (fault == WIRE_SYSTEM)
         return HALTER_ESYSTEM; /* nothing of it was sent */
-    /* A peer that is gone is noticed by the reader, with whatever it still said. */
+    return 0; /* a peer that is gone is noticed by the reader, with whatever it still said */
+}
+
+int process_send(struct process *process, const struct wire_frame *header,
+                 const struct iovec *parts, unsigned nparts, const int *fds)
+{
+    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
     if (wire_writer_pending(&process->writer))
         host_want_write(process->host, &process->socket, true);
-    return 0;
+    return status_of(fault);
+}
+
+/* For a helper that has enough to do: the frame goes with others at the end of the dispatch. */
+static int queue_frame(struct process *process, const struct wire_frame *header,
+                       const struct iovec *parts, unsigned nparts, const int *fds)
+{
+    int status = status_of(wire_writer_queue(&process->writer, header, parts, nparts, fds));
+    if (!status) {
+        list_remove(&process->cork_link);
+        list_append(&process->host->corked, &process->cork_link);
+        host_defer(process->host);
+    }
+    return status;
 }
 
 int process_load(struct process *process, struct halter_guest *guest, const struct source *source)
@@ -402,7 +430,7 @@ int process_load(struct process *process, struct halter_guest *guest, const stru
     process->host->last_call_id += 2;
     process->load_id = process->host->last_call_id | 1;
     struct wire_frame header = {.type = WIRE_LOAD, .id = process->load_id};
-    int status = send_frame(process, &header, parts, 5, NULL);
+    int status = process_send(process, &header, parts, 5, NULL);
     if (status)
         return status;
     start_clocks(process, monotonic_ns(), guest->load_deadline_ms,
@@ -445,7 +473,8 @@ int process_send_call(struct process *process, struct call *call, const char *js
     struct wire_frame header = {
         .type = WIRE_CALL, .id = call->id, .nfds = (uint8_t)call->nfds};
 
-    int status = send_frame(process, &header, parts, 3, call->fds);
+    int status = process->nsent ? queue_frame(process, &header, parts, 3, call->fds)
+                                : process_send(process, &header, parts, 3, call->fds);
     if (status)
         return status;
     if (!call->tick)
@@ -472,8 +501,7 @@ struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_
 void process_writable(struct process *process)
 {
     int fault = wire_writer_flush(&process->writer, process->socket.fd);
-    if (fault != WIRE_AGAIN)
-        host_want_write(process->host, &process->socket, false);
+    host_want_write(process->host, &process->socket, fault == WIRE_AGAIN);
 }
 
 /* ---- from it ----------------------------------------------------------------------------------- */
@@ -503,6 +531,9 @@ static void hello(struct process *process, const struct wire_frame *frame)
     }
     process->layers = body.layers;
     uint32_t required = process->host->required_layers & ~process->profile.skip_layers;
+    /* halter-services closes the file system once it knows which state it keeps: before LOADED. */
+    if (process->profile.kind == WIRE_HELPER_SERVICES)
+        required = HALTER_LAYER_BIT(HALTER_LAYER_NO_NEW_PRIVS) | HALTER_LAYER_BIT(HALTER_LAYER_SECCOMP);
     uint32_t missing = required & ~body.layers;
     if (missing) {
         char detail[sizeof(process->detail)] = "missing:";
@@ -528,6 +559,8 @@ static void log_line(struct process *process, const struct wire_frame *frame)
     }
     if (body.dropped)
         event_dropped(process->guest, body.dropped);
+    if (body.dropped && !body.text.length)
+        return; /* it only says how many */
     event_line(process, HALTER_EVENT_LOG, (enum halter_level)body.level, body.text.bytes,
                body.text.length);
 }
@@ -568,6 +601,10 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
     }
     if (process->state != PROCESS_OWNED) {
         breach(process, "a frame out of turn");
+        return;
+    }
+    if (process->profile.kind == WIRE_HELPER_SERVICES) {
+        services_frame(process, frame);
         return;
     }
     switch (frame->type) {
@@ -618,7 +655,23 @@ static bool cut_frames(struct process *process)
     return false;
 }
 
-void process_readable(struct process *process)
+/* Is what has been read and not cut the beginning of the answer to what it works on? */
+static bool half_answered(const struct process *process)
+{
+    size_t held = process->reader.end - process->reader.start;
+    struct wire_frame frame;
+
+    if (held == 0 || process->socket.fd < 0)
+        return false;
+    if (held < WIRE_HEADER_BYTES)
+        return true; /* of a header there is no telling */
+    wire_header_decode(&frame, process->reader.buffer + process->reader.start);
+    if (process->load_id)
+        return frame.id == process->load_id;
+    return process->nsent && frame.id == process_call(process)->id;
+}
+
+static void read_some(struct process *process)
 {
     for (int i = 0; i < READS_AT_ONCE && process->socket.fd >= 0 && !process->condemned; i++) {
         int n = wire_reader_fill(&process->reader, process->socket.fd);
@@ -641,6 +694,13 @@ void process_readable(struct process *process)
         if ((size_t)n < 4096)
             return; /* it has most likely no more to say: the next look is epoll's */
     }
+}
+
+void process_readable(struct process *process)
+{
+    read_some(process);
+    if (process->asked)
+        launcher_answering(process->host, process, half_answered(process));
 }
 
 void process_errors_readable(struct process *process)

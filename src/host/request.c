@@ -80,20 +80,14 @@ static int send_back(struct process *process, uint64_t id, const struct wire_fra
 {
     struct wire_frame frame = *header;
     frame.id = id;
-    int fault = wire_writer_send(&process->writer, process->socket.fd, &frame, parts, nparts, fds);
-    if (fault == WIRE_NO_MEMORY)
-        return HALTER_ENOMEM;
-    if (fault == WIRE_SYSTEM)
-        return HALTER_ESYSTEM;
-    if (wire_writer_pending(&process->writer))
-        host_want_write(process->host, &process->socket, true);
-    return 0;
+    return process_send(process, &frame, parts, nparts, fds);
 }
 
-static int send_refusal(struct process *process, uint64_t id, bool denied, const char *message)
+static int send_refusal(struct process *process, uint64_t id, enum wire_error_kind kind,
+                        const char *message)
 {
     struct wire_error body = {
-        .kind = denied ? WIRE_ERROR_DENIED : WIRE_ERROR_FAILED,
+        .kind = (uint16_t)kind,
         .message = {message, (uint32_t)strlen(message)},
     };
     uint8_t fixed[WIRE_ERROR_FIXED];
@@ -116,7 +110,7 @@ static void deny_unknown(struct process *process, const struct wire_frame *frame
 {
     char text[512];
     halter_printable(text, sizeof(text), name.bytes, name.length, false);
-    if (send_refusal(process, frame->id, true, "not granted") != 0)
+    if (send_refusal(process, frame->id, WIRE_ERROR_DENIED, "not granted") != 0)
         process_condemn(process, HALTER_DEATH_KILLED, "no memory in the host to refuse a request");
     denied(process->guest, text, "not granted");
 }
@@ -147,6 +141,11 @@ void request_arrived(struct process *process, const struct wire_frame *frame)
     const struct provided *provided = find(host, body.name);
     if (!provided || !granted(guest, body.name)) {
         deny_unknown(process, frame, body.name);
+        return;
+    }
+    if (!rate_may_pass(&guest->requests)) {
+        if (send_refusal(process, frame->id, WIRE_ERROR_QUOTA, "too many requests a second") != 0)
+            process_condemn(process, HALTER_DEATH_KILLED, "no memory in the host to refuse a request");
         return;
     }
     struct halter_request *request = calloc(1, sizeof(*request));
@@ -203,19 +202,29 @@ int halter_answer_fds(struct halter_request *request, const char *json, size_t j
     return HALTER_OK;
 }
 
+int request_refuse(struct halter_request *request, enum wire_error_kind kind, const char *message)
+{
+    if (request->process) {
+        int status = send_refusal(request->process, request->id, kind, message);
+        if (status)
+            return status;
+    }
+    if (kind == WIRE_ERROR_DENIED && request->guest && request->host)
+        denied(request->guest, request->name, message);
+    give_back(request);
+    return HALTER_OK;
+}
+
 int halter_refuse(struct halter_request *request, bool is_denial, const char *message)
 {
     if (!request || !message || strlen(message) > 32768 || !utf8_check(message, strlen(message)))
         return HALTER_EINVAL;
-    if (request->process) {
-        int status = send_refusal(request->process, request->id, is_denial, message);
-        if (status)
-            return status;
-    }
-    if (is_denial && request->guest && request->host)
-        denied(request->guest, request->name, message);
+    return request_refuse(request, is_denial ? WIRE_ERROR_DENIED : WIRE_ERROR_FAILED, message);
+}
+
+void request_drop(struct halter_request *request)
+{
     give_back(request);
-    return HALTER_OK;
 }
 
 struct halter_guest *halter_request_guest(const struct halter_request *request)
@@ -229,6 +238,8 @@ void requests_orphan(struct process *process)
         struct halter_request *request = list_entry(node, struct halter_request, link);
         request->process = NULL;
         list_remove(&request->link);
+        if (request->abandon)
+            request->abandon(request);
     }
 }
 

@@ -103,3 +103,13 @@ void where_time_zone(const char *given, char *out, size_t capacity)
     if (*given && strlen(given) + 4 <= capacity)
         snprintf(out, capacity, "TZ=%s", given);
 }
+
+char *where_absolute(const char *path)
+{
+    char folder[PATH_MAX], *absolute;
+    if (path[0] == '/')
+        return strdup(path);
+    if (!getcwd(folder, sizeof(folder)))
+        return NULL;
+    return asprintf(&absolute, "%s/%s", folder, path) < 0 ? NULL : absolute;
+}

@@ -53,7 +53,7 @@ struct control_message {
             uint32_t slot; /* index into the page, owned by this helper until EXITED */
         } spawn; /* descriptors: the helper's socket end, the host's end (for looking at, see below:
                     while the helper lives its end sees shutdown() but no close() of the host),
-                    the write end of its stderr pipe */
+                    the write end of its standard error */
         struct {
             int32_t pid;   /* 0 on failure */
             int32_t error; /* errno of what failed, 0 */

@@ -114,6 +114,9 @@ static inline size_t wire_writer_pending(const struct wire_writer *writer)
 #define WIRE_MAX_PARTS 8
 int wire_writer_send(struct wire_writer *writer, int fd, const struct wire_frame *header,
                      const struct iovec *parts, unsigned nparts, const int *fds);
+/* The same, but nothing is sent before the next flush: many small frames then go in one call. */
+int wire_writer_queue(struct wire_writer *writer, const struct wire_frame *header,
+                      const struct iovec *parts, unsigned nparts, const int *fds);
 /* Sends what waits. 0 when all is sent, WIRE_AGAIN when some is left, else a fault. */
 int wire_writer_flush(struct wire_writer *writer, int fd);
 

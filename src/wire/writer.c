@@ -188,8 +188,9 @@ static int gather(const struct wire_frame *header, const struct iovec *parts, un
     return 0;
 }
 
-int wire_writer_send(struct wire_writer *writer, int fd, const struct wire_frame *header,
-                     const struct iovec *parts, unsigned nparts, const int *fds)
+/* Sends as far as the socket takes it and queues the rest; with `fd` -1 queues all of it. */
+static int send_or_queue(struct wire_writer *writer, int fd, const struct wire_frame *header,
+                         const struct iovec *parts, unsigned nparts, const int *fds)
 {
     uint8_t bytes[WIRE_HEADER_BYTES];
     struct iovec all[WIRE_MAX_PARTS + 1];
@@ -201,7 +202,7 @@ int wire_writer_send(struct wire_writer *writer, int fd, const struct wire_frame
     if (!reserve(writer, total))
         return WIRE_NO_MEMORY;
     ssize_t sent = WIRE_AGAIN;
-    if (!wire_writer_pending(writer))
+    if (fd >= 0 && !wire_writer_pending(writer))
         sent = send_once(fd, all, nparts + 1, fds, nfds, MSG_DONTWAIT);
     if (sent == WIRE_AGAIN && nfds)
         fault = keep_fds(writer, fds, nfds);
@@ -211,6 +212,18 @@ int wire_writer_send(struct wire_writer *writer, int fd, const struct wire_frame
         queue_rest(writer, all, nparts + 1, sent > 0 ? (size_t)sent : 0);
     trim(writer);
     return fault;
+}
+
+int wire_writer_send(struct wire_writer *writer, int fd, const struct wire_frame *header,
+                     const struct iovec *parts, unsigned nparts, const int *fds)
+{
+    return send_or_queue(writer, fd, header, parts, nparts, fds);
+}
+
+int wire_writer_queue(struct wire_writer *writer, const struct wire_frame *header,
+                      const struct iovec *parts, unsigned nparts, const int *fds)
+{
+    return send_or_queue(writer, -1, header, parts, nparts, fds);
 }
 
 static void drop_first_fds(struct wire_writer *writer)

@@ -31,12 +31,12 @@
 enum site {
     SITE_ALLOC, SITE_SOCKETPAIR, SITE_EPOLL_CREATE, SITE_EPOLL_CTL, SITE_EPOLL_WAIT,
     SITE_TIMERFD_CREATE, SITE_TIMERFD_SETTIME, SITE_EVENTFD, SITE_MEMFD, SITE_FTRUNCATE, SITE_MMAP,
-    SITE_SPAWN, SITE_FCNTL, SITE_PIPE, SITE_READ, SITE_SENDMSG, SITE_RECVMSG, SITE_SYSCALL, SITES
+    SITE_SPAWN, SITE_FCNTL, SITE_READ, SITE_SENDMSG, SITE_RECVMSG, SITE_SYSCALL, SITES
 };
 static const char *const site_names[SITES] = {
     "allocation", "socketpair", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create",
     "timerfd_settime", "eventfd", "memfd_create", "ftruncate", "mmap", "posix_spawn", "fcntl",
-    "pipe2", "read", "sendmsg", "recvmsg", "syscall"};
+    "read", "sendmsg", "recvmsg", "syscall"};
 
 static bool armed;            /* false while the test itself is at work */
 static enum site target;
@@ -84,7 +84,6 @@ WRAP(void *, mmap64, SITE_MMAP, MAP_FAILED, (void *a, size_t n, int p, int f, in
 WRAP(int, posix_spawn, SITE_SPAWN, failure,
      (pid_t *pid, const char *path, const posix_spawn_file_actions_t *f, const posix_spawnattr_t *at,
       char *const argv[], char *const env[]), (pid, path, f, at, argv, env))
-WRAP(int, pipe2, SITE_PIPE, -1, (int v[2], int f), (v, f))
 
 int __real_fcntl64(int fd, int command, ...);
 int __wrap_fcntl64(int fd, int command, ...);
@@ -287,7 +286,7 @@ static void allocations(void **state)
 static void descriptors(void **state)
 {
     static const enum site sites[] = {SITE_SOCKETPAIR, SITE_EPOLL_CREATE, SITE_TIMERFD_CREATE,
-                                      SITE_EVENTFD, SITE_MEMFD, SITE_PIPE, SITE_FCNTL};
+                                      SITE_EVENTFD, SITE_MEMFD, SITE_FCNTL};
     (void)state;
     for (unsigned i = 0; i < sizeof(sites) / sizeof(*sites); i++)
         at_every(sites[i], EMFILE, 100);

@@ -53,13 +53,13 @@ static void a_syntax_error_has_its_place(void **state)
 static void no_transform(void **state)
 {
     (void)state;
-    load_error("let a = 1", "transform", 0);
+    load_error("let a = 1", "transform", 1);
 }
 
 static void a_transform_that_is_no_function(void **state)
 {
     (void)state;
-    load_error("globalThis.transform = 7", "transform", 0);
+    load_error("globalThis.transform = 7", "transform", 1);
 }
 
 static void a_throw_at_the_top(void **state)

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 20000000000ull
+#define PATIENCE_NS 60000000000ull
 
 const char *real_launcher(void)
 {
@@ -234,7 +234,7 @@ void settle(struct fixture *f, struct outcome *outcome)
     uint64_t until = now_ns() + PATIENCE_NS;
     while (!outcome->callbacks) {
         if (now_ns() > until)
-            fail_msg("no callback within 20 seconds");
+            fail_msg("no callback within a minute");
         dispatch(f, 100);
     }
 }
@@ -244,7 +244,7 @@ void settle_state(struct fixture *f, struct halter_guest *guest, enum halter_gue
     uint64_t until = now_ns() + PATIENCE_NS;
     while (halter_guest_state(guest) != state) {
         if (now_ns() > until)
-            fail_msg("still %s after 20 seconds, not %s",
+            fail_msg("still %s after a minute, not %s",
                      halter_guest_state_text(halter_guest_state(guest)),
                      halter_guest_state_text(state));
         dispatch(f, 100);

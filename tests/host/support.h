@@ -70,7 +70,7 @@ uint64_t call(struct halter_guest *guest, const char *json, struct outcome *outc
  * and must use less than 10 ms of CPU time (not asserted under sanitizers or Valgrind).
  */
 int dispatch(struct fixture *f, int timeout_ms);
-/* Dispatches until the call is finished; fails the test after 20 seconds. */
+/* Dispatches until the call is finished; fails the test after a minute. */
 void settle(struct fixture *f, struct outcome *outcome);
 void settle_state(struct fixture *f, struct halter_guest *guest, enum halter_guest_state state);
 /* Dispatches for so long. */

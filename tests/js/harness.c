@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,14 +29,17 @@ _Noreturn static void become_helper(const struct guest *guest, int socket, int e
     /* What the launcher does before helper_main. */
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDWR);
     dup2(null, 0);
     dup2(null, 1);
     dup2(errors, 2);
     if (socket != 3)
         dup2(socket, 3);
-    close_range(4, ~0u, 0);
-    clearenv();
+    if (!options->leave_open)
+        close_range(4, ~0u, 0);
+    if (!options->leave_environment)
+        clearenv();
     if (options->time_zone)
         setenv("TZ", options->time_zone, 1);
     struct helper_start start = {
@@ -57,7 +60,7 @@ _Noreturn static void become_helper(const struct guest *guest, int socket, int e
                           : helper_main(&start));
 }
 
-void guest_start(struct guest *guest, const struct guest_options *options)
+void guest_fork(struct guest *guest, const struct guest_options *options)
 {
     static const struct guest_options none;
     int pair[2], errors[2];
@@ -79,6 +82,11 @@ void guest_start(struct guest *guest, const struct guest_options *options)
     guest->socket = pair[0];
     guest->errors = errors[0];
     wire_reader_init(&guest->reader, WIRE_DIR_OUT, WIRE_DEFAULT_CAP, false);
+}
+
+void guest_start(struct guest *guest, const struct guest_options *options)
+{
+    guest_fork(guest, options);
     if (guest_receive(guest) != WIRE_HELLO) {
         int status = guest_wait(guest);
         fail_msg("no hello: wait status %x, system call %d, stderr: %s", status,
@@ -130,14 +138,12 @@ void guest_kill(struct guest *guest)
 
 void guest_finish(struct guest *guest)
 {
-    bool expected = guest->dead;
     close(guest->socket);
     if (!guest->dead) {
         int status = guest_wait(guest);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
             fail_msg("the helper ended with wait status %x: %s", status, guest_stderr(guest));
     }
-    (void)expected;
     close(guest->errors);
     wire_reader_finish(&guest->reader);
     munmap(guest->status, 4096);

@@ -12,6 +12,7 @@
 #include "wire/json.h"
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 struct guest {
     pid_t pid;
@@ -32,8 +33,12 @@ struct guest_options {
     uint32_t cap, max_fds, cpu_seconds;
     const struct engine_type *engine; /* NULL: helper_main */
     const char *time_zone;
+    bool leave_open; /* do not close the test's descriptors, which the helper then has to */
+    bool leave_environment;
 };
 
+/* Forks the helper, and no more. */
+void guest_fork(struct guest *guest, const struct guest_options *options);
 /* Forks the helper and waits for its hello. Fails the test when there is none in ten seconds. */
 void guest_start(struct guest *guest, const struct guest_options *options);
 /* The same, and a plugin that must load. */

@@ -31,8 +31,7 @@ static const char *name(void)
     return text;
 }
 
-/* ---- making it ----------------------------------------------------------------------------------
- */
+/* ---- making it ------------------------------------------------------------------------------ */
 
 static JSObjectRef member(struct engine *engine, JSObjectRef object, const char *key)
 {
@@ -123,8 +122,7 @@ static struct engine *create(struct helper *helper, const struct helper_start *s
     return engine;
 }
 
-/* ---- what is under way --------------------------------------------------------------------------
- */
+/* ---- what is under way ---------------------------------------------------------------------- */
 
 static void begin(struct engine *engine)
 {
@@ -176,10 +174,13 @@ static enum engine_state load(struct engine *engine, const struct wire_load *loa
     if (source)
         JSStringRelease(source);
     JSStringRelease(path);
-    if (exception)
-        js_call(engine, engine->threw, 1, &exception);
-    else
+    if (exception) {
+        JSValueRef column =
+            JSValueMakeNumber(context, js_syntax_column(context, text.bytes, text.length));
+        js_call(engine, engine->threw, 2, (JSValueRef[]){exception, column});
+    } else {
         js_call(engine, engine->loaded, 1, &path_value);
+    }
     return look(engine, outcome);
 }
 

@@ -78,8 +78,7 @@ JSValueRef js_files_make(struct engine *engine, const int *fds, unsigned nfds)
     return JSObjectMakeArray(engine->context, nfds, handles, NULL);
 }
 
-/* ---- operations ---------------------------------------------------------------------------------
- */
+/* ---- operations ----------------------------------------------------------------------------- */
 
 #define NATIVE(name)                                                                               \
     static JSValueRef name(JSContextRef context, JSObjectRef callee, JSObjectRef self,             \

@@ -51,8 +51,7 @@ struct engine {
  */
 extern struct engine *js_engine;
 
-/* ---- text.c -------------------------------------------------------------------------------------
- */
+/* ---- text.c --------------------------------------------------------------------------------- */
 
 /* Room for `more` bytes behind what is there. False: no memory. */
 bool js_buffer_reserve(struct js_buffer *buffer, size_t more);
@@ -78,8 +77,7 @@ struct js_json_shape {
 };
 struct js_json_shape js_json_shape(const char *json, size_t length);
 
-/* ---- natives.c ----------------------------------------------------------------------------------
- */
+/* ---- natives.c ------------------------------------------------------------------------------ */
 
 /* The object that the prelude gets: all that it can do outside the language. */
 JSObjectRef js_natives_make(struct engine *engine);
@@ -99,15 +97,18 @@ void js_set_function(JSContextRef context, JSObjectRef object, const char *name,
 JSValueRef js_throw(JSContextRef context, const char *constructor, const char *message,
                     JSValueRef *exception);
 
-/* ---- files.c ------------------------------------------------------------------------------------
- */
+/* ---- syntax.c ---------------------------------------------------------------------------- */
+
+/* The column, from 1, of what keeps this source from being parsed; 0 when it is not known. */
+uint32_t js_syntax_column(JSContextRef context, const char *source, size_t length);
+
+/* ---- files.c -------------------------------------------------------------------------------- */
 
 /* Handles for descriptors, which they own from now on: an array, or undefined for none. */
 JSValueRef js_files_make(struct engine *engine, const int *fds, unsigned nfds);
 void js_files_register(JSContextRef context, JSObjectRef natives);
 
-/* ---- encoding.c, platform.c ---------------------------------------------------------------------
- */
+/* ---- encoding.c, platform.c ----------------------------------------------------------------- */
 
 void js_encoding_register(JSContextRef context, JSObjectRef natives);
 void js_platform_register(JSContextRef context, JSObjectRef natives);

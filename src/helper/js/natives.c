@@ -79,8 +79,7 @@ static bool text_argument(JSContextRef context, JSValueRef value, struct js_buff
 #define UNUSED_NATIVE                                                                              \
     (void)context, (void)callee, (void)self, (void)count, (void)arguments, (void)exception
 
-/* ---- outcomes -----------------------------------------------------------------------------------
- */
+/* ---- outcomes ------------------------------------------------------------------------------- */
 
 static struct wire_text whole(const struct js_buffer *buffer)
 {
@@ -192,8 +191,7 @@ NATIVE(native_loaded)
     return JSValueMakeUndefined(context);
 }
 
-/* ---- logging ------------------------------------------------------------------------------------
- */
+/* ---- logging -------------------------------------------------------------------------------- */
 
 static void refill(struct js_log_budget *budget)
 {
@@ -267,8 +265,7 @@ NATIVE(native_log)
     return JSValueMakeUndefined(context);
 }
 
-/* ---- reverse calls ------------------------------------------------------------------------------
- */
+/* ---- reverse calls -------------------------------------------------------------------------- */
 
 struct asked {
     struct js_buffer name, json;
@@ -334,8 +331,7 @@ NATIVE(native_request_sync)
     return JSObjectCallAsFunction(context, take, NULL, 3, given, exception);
 }
 
-/* ---- time and modules ---------------------------------------------------------------------------
- */
+/* ---- time and modules ----------------------------------------------------------------------- */
 
 /* now(): ms since the engine was made, monotonic. */
 NATIVE(native_now)

@@ -120,8 +120,7 @@ bool js_text_out(JSStringRef text, struct js_buffer *buffer)
     return js_utf16_out(JSStringGetCharactersPtr(text), JSStringGetLength(text), buffer);
 }
 
-/* ---- in -----------------------------------------------------------------------------------------
- */
+/* ---- in ------------------------------------------------------------------------------------- */
 
 /* `out` has room for `length` characters; the text is well-formed. */
 static size_t widen(const uint8_t *in, size_t length, JSChar *out)
@@ -188,8 +187,7 @@ JSValueRef js_value_text(JSContextRef context, const char *bytes, size_t length)
     return value;
 }
 
-/* ---- looking at JSON ----------------------------------------------------------------------------
- */
+/* ---- looking at JSON ------------------------------------------------------------------------ */
 
 /* How deep a text that JSON.stringify made is nested. */
 static unsigned depth_of(const char *json, size_t length)

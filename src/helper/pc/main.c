@@ -29,6 +29,7 @@ enum { EXIT_START = 1, EXIT_USAGE, EXIT_SHUTDOWN, EXIT_RESET, EXIT_LEFT, EXIT_TI
 struct options {
     const char *kernel, *initrd, *append, *save, *resume;
     unsigned ram_mb;
+    uint64_t slice_insns; /* 0: the pace's own */
     double icount_ns, timeout_s;
     bool no_reboot, stats, hash, verbose;
     struct pc_config pc;
@@ -66,6 +67,7 @@ static const char usage[] =
     "  --send TEXT          then type TEXT (\\n \\r \\t \\e \\\\ \\xNN)\n"
     "  --timeout SECONDS    end with status 124\n"
     "  --icount[=NS]        deterministic time: NS nanoseconds an instruction (default: 5)\n"
+    "  --slice INSNS        the length of deterministic slices, which changes nothing else\n"
     "  --rtc SECONDS        the date at power-on, since 1970 (default: now; 0 with --icount)\n"
     "  --no-reboot          a reset ends the run\n"
     "  --save FILE          write a snapshot at the end of the run\n"
@@ -111,27 +113,20 @@ static bool parse_number(const char *text, double least, double most, double *va
     return end != text && !*end && !errno && *value >= least && *value <= most;
 }
 
-enum { O_INITRD = 256, O_APPEND_, O_RAM, O_CPU, O_UNTIL, O_SEND, O_TIMEOUT, O_ICOUNT, O_RTC };
+enum { O_INITRD = 256, O_APPEND_, O_RAM, O_CPU, O_UNTIL, O_SEND, O_TIMEOUT, O_ICOUNT };
+enum { O_RTC = 290, O_SLICE };
 enum { O_NO_REBOOT = 300, O_SAVE, O_RESUME, O_TRACE, O_STATS, O_HASH, O_VERBOSE };
 
 static const struct option long_options[] = {
-    {"initrd", required_argument, NULL, O_INITRD},
-    {"append", required_argument, NULL, O_APPEND_},
-    {"ram", required_argument, NULL, O_RAM},
-    {"cpu", required_argument, NULL, O_CPU},
-    {"until", required_argument, NULL, O_UNTIL},
-    {"send", required_argument, NULL, O_SEND},
-    {"timeout", required_argument, NULL, O_TIMEOUT},
-    {"icount", optional_argument, NULL, O_ICOUNT},
-    {"rtc", required_argument, NULL, O_RTC},
-    {"no-reboot", no_argument, NULL, O_NO_REBOOT},
-    {"save", required_argument, NULL, O_SAVE},
-    {"resume", required_argument, NULL, O_RESUME},
-    {"trace", required_argument, NULL, O_TRACE},
-    {"stats", no_argument, NULL, O_STATS},
-    {"hash", no_argument, NULL, O_HASH},
-    {"verbose", no_argument, NULL, O_VERBOSE},
-    {0},
+    {"initrd", required_argument, NULL, O_INITRD},   {"append", required_argument, NULL, O_APPEND_},
+    {"ram", required_argument, NULL, O_RAM},         {"cpu", required_argument, NULL, O_CPU},
+    {"until", required_argument, NULL, O_UNTIL},     {"send", required_argument, NULL, O_SEND},
+    {"timeout", required_argument, NULL, O_TIMEOUT}, {"icount", optional_argument, NULL, O_ICOUNT},
+    {"rtc", required_argument, NULL, O_RTC},         {"slice", required_argument, NULL, O_SLICE},
+    {"no-reboot", no_argument, NULL, O_NO_REBOOT},   {"save", required_argument, NULL, O_SAVE},
+    {"resume", required_argument, NULL, O_RESUME},   {"trace", required_argument, NULL, O_TRACE},
+    {"stats", no_argument, NULL, O_STATS},           {"hash", no_argument, NULL, O_HASH},
+    {"verbose", no_argument, NULL, O_VERBOSE},       {0},
 };
 
 static bool set_option(struct options *o, int option, const char *value)
@@ -163,6 +158,11 @@ static bool set_option(struct options *o, int option, const char *value)
         if (!parse_number(value, 0, 1e11, &number))
             return false;
         o->pc.rtc_seconds = (uint64_t)number;
+        return true;
+    case O_SLICE:
+        if (!parse_number(value, 1, 1e9, &number))
+            return false;
+        o->slice_insns = (uint64_t)number;
         return true;
     case O_SAVE:
         return (o->save = value) != NULL;
@@ -426,6 +426,7 @@ int main(int argc, char **argv)
     config.image.command_line = o->append;
     config.ram_bytes = o->ram_mb << 20;
     config.icount_q16 = (uint32_t)(o->icount_ns * 65536);
+    config.slice_insns = o->slice_insns;
     config.no_reboot = o->no_reboot;
     config.ram = mmap(NULL, config.ram_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

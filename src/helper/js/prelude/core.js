@@ -5,11 +5,11 @@
 (function (native) {
     "use strict";
     const { parse, stringify } = JSON;
-    const { apply, construct, ownKeys, getOwnPropertyDescriptor, defineProperty } = Reflect;
+    const { apply, ownKeys, getOwnPropertyDescriptor, defineProperty } = Reflect;
     const { freeze, keys, create, getPrototypeOf, prototype: objectPrototype } = Object;
     const { isArray } = Array;
     const NativePromise = Promise, promisePrototype = Promise.prototype, Str = String;
-    const globalEval = eval, TypeErr = TypeError, RangeErr = RangeError, Err = Error;
+    const globalEval = eval, TypeErr = TypeError, Err = Error;
     const uncurry = (method) => (self, ...args) => apply(method, self, args);
     const tagOf = uncurry(objectPrototype.toString);
     const isPrototypeOf = uncurry(objectPrototype.isPrototypeOf);
@@ -18,7 +18,29 @@
     const slice = uncurry(Str.prototype.slice), startsWith = uncurry(Str.prototype.startsWith);
     const test = uncurry(RegExp.prototype.exec);
     const symbolText = uncurry(Symbol.prototype.toString);
-    const wellFormed = uncurry(Str.prototype.toWellFormed);
+
+    // For inspect.js, which is compiled when the plugin has long had its way with the originals.
+    const getter = (of, key) => uncurry(getOwnPropertyDescriptor(of, key).get);
+    const typedArray = getPrototypeOf(Uint8Array.prototype);
+    const pristine = {
+        __proto__: null,
+        test,
+        mapForEach: uncurry(Map.prototype.forEach),
+        mapSize: getter(Map.prototype, "size"),
+        setForEach: uncurry(Set.prototype.forEach),
+        setSize: getter(Set.prototype, "size"),
+        typedTag: getter(typedArray, Symbol.toStringTag),
+        typedLength: getter(typedArray, "length"),
+        bufferLength: getter(ArrayBuffer.prototype, "byteLength"),
+        dateText: uncurry(Date.prototype.toISOString),
+        dateTime: uncurry(Date.prototype.getTime),
+        regText: uncurry(RegExp.prototype.toString),
+        numberValue: uncurry(Number.prototype.valueOf),
+        stringValue: uncurry(Str.prototype.valueOf),
+        booleanValue: uncurry(Boolean.prototype.valueOf),
+        sourceText: uncurry(Function.prototype.toString),
+        isErrorObject: Err.isError ?? ((value) => tagOf(value) === "[object Error]"),
+    };
 
     // Numbers of enum wire_error_kind.
     const LOAD = 1, SCRIPT = 2, RESULT = 3, INPUT = 5;
@@ -43,7 +65,7 @@
             at = end + 1;
             const sign = indexOf(line, "@"), name = sign < 0 ? "" : slice(line, 0, sign);
             const where = sign < 0 ? line : slice(line, sign + 1);
-            if (startsWith(where, "halter:") || where === "")
+            if (startsWith(where, "halter:") || line === "" || line === "@" || line === "eval code@")
                 continue;
             const column = lastIndexOf(where, ":"), row = lastIndexOf(where, ":", column - 1);
             if (place.file === "" && row > 0) {
@@ -54,7 +76,8 @@
                     place.column = columnNumber;
                 }
             }
-            lines += (count++ ? "\n" : "") + "at " + (name ? name + " (" + where + ")" : where);
+            lines += (count++ ? "\n" : "") + "at " +
+                (name === "" ? where : where === "" ? name : name + " (" + where + ")");
         }
         return lines;
     }
@@ -93,28 +116,18 @@
 
     // A word or two for a value of any kind. Calls nothing of the plugin's but what inspecting may.
     function shortText(value) {
-        switch (typeof value) {
-        case "symbol":
-            return symbolText(value);
-        case "string":
-            return stringify(value);
-        case "bigint":
-            return Str(value) + "n";
-        case "function":
-        case "object":
-            if (value !== null) {
-                try {
-                    return lazy("inspect")(value, 1);
-                } catch {
-                    return "an object that cannot be inspected";
-                }
-            }
+        try {
+            return lazy("inspect")(value, 2);
+        } catch {
+            return "a value that cannot be inspected";
         }
-        return Str(value);
     }
 
-    function report(kind, thrown, path) {
+    // `column` is that of a syntax error: the engine does not say it.
+    function report(kind, thrown, path, column) {
         const error = describe(thrown);
+        if (column > 0 && error.line > 0 && error.column === 0)
+            error.column = column;
         native.fail(kind, error.name, error.message, error.stack, error.file, error.line, error.column,
             path === undefined ? "" : path);
     }
@@ -543,10 +556,8 @@
 
     // The rest of the prelude is compiled when it is first used: most plugins need little of it.
     const modules = create(null);
-    const kit = freeze({ __proto__: null, native, apply, construct, ownKeys, getOwnPropertyDescriptor,
-        defineProperty, uncurry, tagOf, isPrototypeOf, hasOwn, indexOf, lastIndexOf, slice, startsWith, symbolText,
-        wellFormed, getPrototypeOf, list, push, isObject, isArray, keys, create, freeze, stringify, shortText, describe,
-        lazy, levels });
+    const kit = freeze({ __proto__: null, native, ownKeys, getOwnPropertyDescriptor, defineProperty, tagOf, hasOwn,
+        indexOf, slice, symbolText, getPrototypeOf, list, push, isObject, isArray, keys, create, freeze, stringify, describe, pristine, lazy, levels });
 
     function lazy(name) {
         return modules[name] ??= native.module(name)(kit);
@@ -619,5 +630,5 @@
     }
 
     return { __proto__: null, run, loaded, grant, answered, over, due: timers.due, fire: timers.fire,
-        rejected, threw: (thrown) => report(LOAD, thrown), openHandles: (...handles) => handles };
+        rejected, threw: (thrown, column) => report(LOAD, thrown, undefined, column), openHandles: (...handles) => handles };
 });

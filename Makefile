@@ -1,0 +1,34 @@
+# A thin face on Meson: each target installs the Debian packages that are missing, configures the
+# build folder once, and does what its name says. `make CC=clang` works before the first build.
+
+BUILD ?= build
+prefix ?= /usr/local
+
+.PHONY: all deps guest web demo check bench install clean
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+deps:
+	tools/install-deps.sh
+
+$(BUILD)/build.ninja: | deps
+	meson setup --prefix=$(prefix) $(BUILD)
+
+guest web: all
+	ninja -C $(BUILD) $@
+
+demo: all
+	tools/demo.sh $(BUILD)
+
+check: | deps
+	tools/check.sh
+
+bench: all
+	bench/run.sh $(BUILD)
+
+install: all
+	meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) build-* demo-out
