@@ -44,7 +44,7 @@ static void test_every_kind_of_store_counts(void **state)
             rig_put(rig, RIG_CODE, code, n + 17);
             rig_start(rig);
             REG(rig, EDI) = RIG_CODE + n;
-            REG(rig, EAX) = i == 3 || i == 4 ? 0x43 - 0x90 : 0x43; /* inc ebx */
+            REG(rig, EAX) = i == 3 || i == 4 ? (uint8_t)(0x43 - 0x90) : 0x43; /* inc ebx */
             REG(rig, EBX) = 0;
             REG(rig, ECX) = 1;
             rig_put32(rig, RIG_STACK, 0x90909043);
