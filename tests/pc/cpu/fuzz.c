@@ -104,6 +104,7 @@ static void put_handlers(struct rig *rig)
 struct end {
     uint64_t hash, insns;
     enum cpu_stop stop;
+    unsigned exceptions;
 };
 
 static struct end run_program(uint32_t program, uint64_t slice)
@@ -120,7 +121,8 @@ static struct end run_program(uint32_t program, uint64_t slice)
         uint64_t ran = cpu_insns(rig->cpu) - done;
         assert_true(stop == CPU_STOP_BUDGET ? ran == most : ran <= most);
     }
-    struct end end = {cpu_hash(rig->cpu, 0), cpu_insns(rig->cpu), stop};
+    struct end end = {cpu_hash(rig->cpu, 0), cpu_insns(rig->cpu), stop,
+                      rig->cpu->exception_count};
     end.hash = hash_bytes(end.hash, rig->ram, RIG_RAM);
     rig_destroy(rig);
     return end;
@@ -138,7 +140,8 @@ static void test_random_programs_end_alike(void **state)
     (void)state;
     static const uint64_t slices[] = {1, 2, 7, 33, 250};
     double end = now() + seconds;
-    unsigned programs = 0;
+    unsigned programs = 0, exceptions = 0;
+    uint64_t insns = 0;
     uint32_t random = seed | 1;
     do {
         uint32_t program = next_random(&random);
@@ -152,9 +155,13 @@ static void test_random_programs_end_alike(void **state)
             fail();
         }
         programs++;
+        insns += whole.insns;
+        exceptions += whole.exceptions;
     } while (now() < end);
-    printf("# seed %u: %u programs\n", seed, programs);
-    assert_true(programs > 10);
+    printf("# seed %u: %u programs, %llu instructions, %u exceptions\n", seed, programs,
+           (unsigned long long)insns, exceptions);
+    /* They must get somewhere: past their first faults. */
+    assert_true(programs > 10 && insns / programs > 200 && exceptions / programs > 5);
 }
 
 int main(int argc, char **argv)

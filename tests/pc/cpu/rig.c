@@ -153,6 +153,7 @@ void rig_start(struct rig *rig)
     cpu->idt_limit = 0x7ff;
     cpu->seg[SEG_TR] = (struct segment){
         .selector = 0x30, .base = RIG_TSS, .limit = 103, .attr = DESC_P | 11u << DESC_TYPE_SHIFT};
+    cpu->reg[CPU_EDX] = 0; /* RESET leaves the model there */
     cpu->reg[CPU_ESP] = RIG_STACK;
 }
 

@@ -75,6 +75,6 @@ int rig_vector(const struct rig *rig);
 /* The error code that the last exception pushed, and the EIP. */
 uint32_t rig_pushed(const struct rig *rig, unsigned word);
 
-#define REG(rig, name) (*(uint32_t *)(void *)&(rig)->cpu->reg[CPU_##name])
+#define REG(rig, name) ((rig)->cpu->reg[CPU_##name])
 
 #endif

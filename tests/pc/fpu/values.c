@@ -199,6 +199,71 @@ uint32_t values_f32(struct values *v)
     return (uint32_t)ieee(v, 8, 23);
 }
 
+/* Biased exponents and fractions of `bits` bits. */
+struct parts {
+    unsigned exp;
+    uint64_t fraction;
+};
+
+static void edge_pair(struct values *v, unsigned exp_max, unsigned bits, struct parts *a,
+                      struct parts *b)
+{
+    uint64_t mask = ((uint64_t)1 << bits) - 1, r = values_bits(v);
+    unsigned bias = exp_max >> 1, length = (unsigned)(r >> 8) % bits;
+
+    a->exp = 1 + (unsigned)(r >> 32) % (bias - 1);
+    switch (r & 3) {
+    case 0: /* a trifle below the smallest normal number: all ones times a power of two */
+        b->exp = bias - a->exp;
+        a->fraction = mask - values_below(v, 3);
+        b->fraction = values_below(v, 2);
+        break;
+    case 1: /* about the largest number */
+        a->exp += bias;
+        b->exp = exp_max - 1 + bias - a->exp;
+        a->fraction = mask - values_below(v, 3);
+        b->fraction = values_below(v, 3);
+        break;
+    default: /* odd significands that together have one bit more or less than fits */
+        a->exp = b->exp = bias;
+        a->fraction =
+            (mask & mask << (bits - length)) | (length ? (uint64_t)1 << (bits - length) : 0);
+        length = bits - length + (unsigned)(r & 1);
+        length = length > bits ? bits : length;
+        b->fraction = (values_bits(v) & mask & mask << (bits - length)) |
+                      (length ? (uint64_t)1 << (bits - length) : 0);
+        break;
+    }
+}
+
+void values_pair_f80(struct values *v, struct f80 *a, struct f80 *b)
+{
+    uint64_t top = (uint64_t)1 << 63;
+    struct parts x, y;
+
+    edge_pair(v, 0x7fff, 63, &x, &y);
+    *a = (struct f80){top | x.fraction, (uint16_t)((values_bits(v) & 0x8000) | x.exp)};
+    *b = (struct f80){top | y.fraction, (uint16_t)((values_bits(v) & 0x8000) | y.exp)};
+}
+
+void values_pair_f64(struct values *v, uint64_t *a, uint64_t *b)
+{
+    struct parts x, y;
+
+    edge_pair(v, 0x7ff, 52, &x, &y);
+    *a = values_bits(v) << 63 | (uint64_t)x.exp << 52 | x.fraction;
+    *b = values_bits(v) << 63 | (uint64_t)y.exp << 52 | y.fraction;
+}
+
+void values_pair_f32(struct values *v, uint32_t *a, uint32_t *b)
+{
+    struct parts x, y;
+
+    edge_pair(v, 0xff, 23, &x, &y);
+    *a = (uint32_t)values_bits(v) << 31 | x.exp << 23 | (uint32_t)x.fraction;
+    *b = (uint32_t)values_bits(v) << 31 | y.exp << 23 | (uint32_t)y.fraction;
+}
+
 uint64_t values_integer(struct values *v, unsigned bits)
 {
     uint64_t r = values_bits(v), top = (uint64_t)1 << (bits - 1);

@@ -26,6 +26,12 @@ struct f80 values_f80(struct values *v);
 struct f80 values_f80_near(struct values *v, struct f80 other); /* close enough to interact */
 uint64_t values_f64(struct values *v);
 uint32_t values_f32(struct values *v);
+
+/* Two factors whose product lies at an edge: of tiny, of too large, of exact. */
+void values_pair_f80(struct values *v, struct f80 *a, struct f80 *b);
+void values_pair_f64(struct values *v, uint64_t *a, uint64_t *b);
+void values_pair_f32(struct values *v, uint32_t *a, uint32_t *b);
+
 uint64_t values_integer(struct values *v, unsigned bits);
 void values_bcd(struct values *v, uint8_t bytes[10]);
 

@@ -10,6 +10,11 @@ enum { CONTROL = 0, STATUS = 2, TAGS = 4, REGISTERS = 32, XMM = 160, MXCSR = 24 
 
 static void fill_registers(struct fpu *fpu, struct values *v)
 {
+    if (values_below(v, 16) == 0) {
+        for (unsigned n = 0; n < 8; n += 2)
+            values_pair_f80(v, &fpu->st[n].f, &fpu->st[n + 1].f);
+        return;
+    }
     for (unsigned n = 0; n < 8; n++) {
         struct f80 other = fpu->st[(n + 7) & 7].f;
         fpu->st[n].f = n && values_below(v, 2) ? values_f80_near(v, other) : values_f80(v);
