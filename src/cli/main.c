@@ -12,9 +12,9 @@
 
 static const struct verb *const verbs[] = {
     &run_verb,
-    &check_verb,
     &boot_verb,
     &image_verb,
+    &check_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 

@@ -25,12 +25,25 @@ static uint64_t load_little(const uint8_t *bytes, unsigned count)
     return value;
 }
 
+/* Eight bytes as the little-endian number that they are on every host; whole RAMs go through. */
+static uint64_t load_8(const uint8_t *bytes)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t value;
+
+    memcpy(&value, bytes, sizeof value);
+    return value;
+#else
+    return load_little(bytes, 8);
+#endif
+}
+
 uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
     const uint8_t *at = bytes;
 
     for (; count >= 8; at += 8, count -= 8)
-        hash = hash_u64(hash, load_little(at, 8));
+        hash = hash_u64(hash, load_8(at));
     return count ? hash_u64(hash, load_little(at, (unsigned)count)) : hash;
 }
 

@@ -57,6 +57,8 @@ static enum pc_stop run_slice(struct runner *runner)
     struct pc_budget budget = pace_slice(&runner->pace, now, pc_now_ns(runner->pc));
     enum pc_stop stop = PC_BUDGET;
 
+    if (runner->config->icount_q16 && runner->config->slice_insns)
+        budget.max_insns = runner->config->slice_insns;
     if (budget.max_insns) {
         stop = pc_run(runner->pc, budget);
         runner->stats.slices++;

@@ -5,7 +5,7 @@
 #ifndef HALTER_RUNNER_H
 #define HALTER_RUNNER_H
 
-#include "pace.h"
+#include "pc/pace.h"
 
 struct runner_host {
     void *opaque;
@@ -22,7 +22,8 @@ struct runner_config {
     struct pc_image image;
     uint8_t *ram; /* borrowed, zeroed */
     uint32_t ram_bytes;
-    uint32_t icount_q16; /* 0: real time */
+    uint32_t icount_q16;  /* 0: real time */
+    uint64_t slice_insns; /* of deterministic slices; 0: the pace's own length */
     bool no_reboot;
 };
 

@@ -203,6 +203,7 @@ static bool decode_block(struct cpu *cpu, struct block *b, const uint8_t *code, 
         b->bytes = (uint16_t)(b->bytes + insn.length);
     }
     end_uop(b);
+    fuse_block(b);
     return b->insns > 0;
 }
 

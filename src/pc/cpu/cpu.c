@@ -65,7 +65,7 @@ void cpu_reset(struct cpu *cpu)
     cpu->dr[6] = 0xffff0ff0;
     cpu->dr[7] = 0x400;
     cpu->pat = 0x0007040600070406;
-    cpu->misc_enable = 0;
+    cpu->misc_enable = 1; /* fast strings */
     cpu->tsc_offset = 0;
     cpu->sysenter_cs = cpu->sysenter_eip = cpu->sysenter_esp = 0;
     cpu->halted = cpu->shadow = cpu->nmi_blocked = false;
@@ -296,10 +296,12 @@ static void run_single(struct cpu *cpu)
     bool trap = (cpu->eflags & FLAG_TF) && !cpu->shadow;
     cpu->shadow = false;
     cpu->eflags &= ~(uint32_t)FLAG_RF;
+    cpu->entered = false;
     int64_t before = cpu->left + cpu->held;
     run_blocks(cpu, true);
     bool completed = cpu->left + cpu->held != before;
-    if (trap && completed && !cpu->fault.pending) {
+    /* An interrupt by instruction has cleared TF and is not stepped (SDM 3B 17.3.1.4). */
+    if (trap && completed && !cpu->entered && !cpu->fault.pending) {
         cpu->dr[6] |= 1u << 14;
         cpu_fault(cpu, VEC_DB);
     }

@@ -219,6 +219,8 @@ static bool lock_is_wrong(const struct insn *insn)
 /* Forms that the table's shape cannot tell apart. */
 static bool is_undefined_form(const struct insn *insn)
 {
+    if ((insn->entry->attr & ISA_NP) && (insn->rep || insn->opsize_prefix))
+        return true;
     switch (insn->map << 8 | insn->opcode) {
     case 0x8e: /* MOV to CS is not a jump */
         return insn_reg(insn) == SEG_CS || insn_reg(insn) >= SEG_COUNT;
@@ -227,6 +229,8 @@ static bool is_undefined_form(const struct insn *insn)
     case 0x120:
     case 0x122: /* CR0, CR2, CR3, CR4 */
         return insn_reg(insn) == 1 || insn_reg(insn) > 4;
+    case 0x1f7: /* MASKMOVQ, or after 66 MASKMOVDQU */
+        return insn->rep;
     default:
         return false;
     }

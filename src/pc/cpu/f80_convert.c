@@ -131,11 +131,12 @@ static bool f80_whole(struct f80_env *env, struct f80 v, uint64_t *whole)
     if (r.exp > 63)
         return false;
 
-    u128 shifted = shift_right_sticky((u128)r.hi << 64, (uint32_t)(63 - r.exp));
-    u128 tail = shifted << 64;
-    *whole = (uint64_t)(shifted >> 64);
+    /* Below 1/2 any fraction does that is below the half. */
+    uint32_t shift = (uint32_t)(63 - r.exp);
+    uint64_t tail = shift == 0 ? 0 : shift < 64 ? r.hi << (64 - shift) : shift == 64 ? r.hi : 1;
+    *whole = shift < 64 ? r.hi >> shift : 0;
     if (tail) {
-        bool up = real_rounds_up(f80_rc(env), r.sign, *whole & 1, tail);
+        bool up = real_rounds_up(f80_rc(env), r.sign, *whole & 1, (u128)tail << 64);
         env->status |= (uint16_t)(X87_PE | (up ? X87_C1 : 0));
         *whole += up; /* cannot wrap: with a fraction there are less than 64 bits of it */
     }

@@ -139,10 +139,12 @@ bool f80_sin_cos(struct f80_env *env, struct f80 a, struct f80 *sin, struct f80 
         struct reduced x = reduce(f80_unpack(a));
         struct real r = sine_of(x);
         r.sign ^= f80_sign(a);
-        if (sin)
-            s = f80_round_extended(env, r);
         if (cos)
             c = f80_round_extended(env, cosine_of(x));
+        if (sin) { /* C1 tells of this one */
+            env->status &= (uint16_t)~X87_C1;
+            s = f80_round_extended(env, r);
+        }
     }
     if (sin && in_range)
         *sin = s;
@@ -158,10 +160,14 @@ bool f80_tan(struct f80_env *env, struct f80 a, struct f80 *tan)
 
     if (trivial(env, a, tan, &ignored, &in_range))
         return in_range;
-    struct reduced x = reduce(f80_unpack(a));
-    struct real r = x.rest; /* of a tiny number, and of nothing else: a trifle more than itself */
-    if (r.exp > -50)
-        r = wide_div(sine_of(x), cosine_of(x));
+    struct real r = f80_unpack(a);
+    if (r.exp < -50) { /* a trifle more than itself */
+        r.lo = 1;
+        *tan = f80_round_extended(env, r);
+        return true;
+    }
+    struct reduced x = reduce(r);
+    r = wide_div(sine_of(x), cosine_of(x));
     r.sign ^= f80_sign(a);
     r.lo |= 1;
     *tan = f80_round_extended(env, r);

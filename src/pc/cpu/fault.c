@@ -214,6 +214,7 @@ bool fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool has_er
     bool entered = cpu_protected(cpu) ? enter_protected(cpu, vector, how, has_error, error)
                                       : enter_real(cpu, vector);
     cpu->external = false;
+    cpu->entered |= entered;
     return entered;
 }
 

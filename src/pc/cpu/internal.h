@@ -127,6 +127,11 @@ static inline uint32_t blocks_hash(phys_t phys)
 bool emit_uop(const struct insn *insn, uint32_t key, uint8_t at, struct uop *u);
 void emit_undefined(enum insn_status status, uint8_t at, struct uop *u);
 
+/* ---- fuse.c ------------------------------------------------------------------------------- */
+
+/* Puts better micro-ops in the place of some. */
+void fuse_block(struct block *b);
+
 /* ---- interp.c ----------------------------------------------------------------------------- */
 
 /* CALL rel of code that is not flat (ops_branch.c). */

@@ -39,6 +39,7 @@ enum {
     CC = ISA_CC,
     PLUS8 = ISA_PLUS8,
     MEMAX = ISA_MEMAX,
+    NP = ISA_NP,
     CF = FLAG_CF,
     PF = FLAG_PF,
     AF = FLAG_AF,

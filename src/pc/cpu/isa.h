@@ -64,6 +64,7 @@ enum isa_attr {
     ISA_PLUSR = 8,
     ISA_CC = 16,
     ISA_PLUS8 = 32,
+    ISA_NP = 128,
     ISA_MEMAX = 64, /* memory through a fixed register, with the segment of a prefix */
 };
 

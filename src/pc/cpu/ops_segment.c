@@ -74,13 +74,13 @@ static bool segments_exist(struct cpu *cpu)
 
 enum op_status h_arpl(struct cpu *cpu, const struct uop *u)
 {
-    struct rm rm;
-    if (!segments_exist(cpu) || !rm_begin(cpu, u, 2, &rm))
+    uint32_t value, rpl = (uint32_t)cpu->reg[u->dst] & 3;
+    if (!segments_exist(cpu) || !rm_read(cpu, u, 2, &value))
         return OP_FAULT;
-    uint32_t rpl = (uint32_t)cpu->reg[u->dst] & 3;
-    bool raise = (rm.value & 3) < rpl;
+    bool raise = (value & 3) < rpl;
+    if (raise && !rm_write(cpu, u, 2, (value & ~3u) | rpl))
+        return OP_FAULT;
     flags_set_zf(cpu, raise);
-    rm_end(cpu, u, 2, &rm, raise ? (rm.value & ~3u) | rpl : rm.value);
     return OP_DONE;
 }
 

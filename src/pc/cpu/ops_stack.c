@@ -88,16 +88,14 @@ enum op_status h_pop_rm(struct cpu *cpu, const struct uop *u)
     return OP_FAULT;
 }
 
-/* A 32-bit push of a selector writes its low half only, as processors do (SDM 2B "PUSH"). */
+/* The manual allows a 32-bit push to leave the upper half of its place alone (SDM 2B "PUSH"); here
+ * it becomes zero. */
 enum op_status h_push_seg(struct cpu *cpu, const struct uop *u)
 {
-    linear_t lin;
-    uint16_t selector = cpu->seg[u->dst].selector;
-    uint32_t at = (stack_top(cpu) - op_size(u)) & stack_mask(cpu);
-    if (!seg_linear(cpu, SEG_SS, at, 2, SEG_WRITE, &lin) ||
-        !mmu_write(cpu, lin, &selector, 2, cpu_user(cpu)))
+    uint32_t sp = stack_top(cpu);
+    if (!stack_push(cpu, &sp, cpu->seg[u->dst].selector, op_size(u)))
         return OP_FAULT;
-    stack_commit(cpu, at);
+    stack_commit(cpu, sp);
     return OP_DONE;
 }
 
@@ -119,21 +117,14 @@ enum op_status h_pop_seg(struct cpu *cpu, const struct uop *u)
     return OP_LEAVE;
 }
 
-/* All eight at once, so that a fault leaves memory as it was. */
+/* One after the other, as processors do: a fault leaves what is below ESP half-written, and ESP. */
 enum op_status h_pusha(struct cpu *cpu, const struct uop *u)
 {
-    unsigned size = op_size(u);
-    uint8_t bytes[32];
-    for (unsigned i = 0; i < 8; i++) {
-        uint32_t v = (uint32_t)cpu->reg[7 - i];
-        memcpy(bytes + i * size, &v, size);
-    }
-    uint32_t at = (stack_top(cpu) - 8 * size) & stack_mask(cpu);
-    linear_t lin;
-    if (!seg_linear(cpu, SEG_SS, at, 8 * size, SEG_WRITE, &lin) ||
-        !mmu_write(cpu, lin, bytes, 8 * size, cpu_user(cpu)))
-        return OP_FAULT;
-    stack_commit(cpu, at);
+    uint32_t sp = stack_top(cpu);
+    for (unsigned i = 0; i < 8; i++)
+        if (!stack_push(cpu, &sp, (uint32_t)cpu->reg[i], op_size(u)))
+            return OP_FAULT;
+    stack_commit(cpu, sp);
     return OP_DONE;
 }
 

@@ -146,7 +146,7 @@ static bool one_lods(struct cpu *cpu, const struct string *s)
 static bool one_cmps(struct cpu *cpu, const struct string *s)
 {
     uint32_t a, b;
-    if (!read_source(cpu, s, &a) || !read_destination(cpu, s, &b))
+    if (!read_destination(cpu, s, &b) || !read_source(cpu, s, &a))
         return false;
     flags_of_sub(cpu, a, b, s->size);
     advance(cpu, s, CPU_ESI, 1);
@@ -310,6 +310,10 @@ static enum op_status string_op(struct cpu *cpu, const struct uop *u, unsigned s
                        .step = cpu->eflags & FLAG_DF ? -(int32_t)size : (int32_t)size};
     if (!u->dst)
         return one(cpu, &s) ? OP_DONE : OP_FAULT;
+    /* The port's permission comes before the count, which may be zero. */
+    bool port = one == one_ins || one == one_outs;
+    if (port && !port_allowed(cpu, (uint16_t)cpu->reg[CPU_EDX], size))
+        return OP_FAULT;
     return repeat(cpu, u, &s, one, run, until);
 }
 

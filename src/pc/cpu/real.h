@@ -185,9 +185,9 @@ static inline struct real real_sqrt(struct real a)
     u128 v = odd ? (u128)a.hi << 64 : (u128)a.hi << 63; /* in [2^126, 2^128) */
     uint64_t r1;
     uint64_t s = sqrt_rem_64((uint64_t)(v >> 64), &r1);
-    u128 n = (u128)r1 << 32 | (uint32_t)(v >> 32);
-    uint64_t q = (uint64_t)(n / (2 * s));
-    uint64_t u = (uint64_t)(n % (2 * s));
+    uint64_t half = r1 << 31 | (uint64_t)(v >> 33 & 0x7fffffff); /* of 65 bits, to divide by 2 s */
+    uint64_t q = half / s;
+    uint64_t u = half % s << 1 | (uint64_t)(v >> 32 & 1);
     s128 r = (s128)((u128)u << 32 | (uint32_t)v) - (s128)((u128)q * q);
     u128 root = ((u128)s << 32) + q;
 

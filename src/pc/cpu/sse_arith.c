@@ -126,22 +126,22 @@ IEEE_INLINE uint64_t ieee_extreme(const struct ieee_format *f, struct simd_env *
 /* ---- by the host -------------------------------------------------------------------------- */
 
 /* The host's arithmetic is IEEE 754's, rounds to nearest and keeps its flags to itself. So it may
- * be used when the guest rounds to nearest with everything masked, without DAZ and FTZ, and has
- * PE set already: then the flags cannot change as long as operands and result are normal and the
- * result is not the smallest normal number, which may have been tiny before rounding. A host that
- * evaluates in a wider format is out. */
+ * be used when the guest rounds to nearest with everything masked, without DAZ and FTZ: as long as
+ * operands and result are normal, PE is all that can be raised (the smallest normal number is left
+ * out: it may have been tiny before rounding). If PE is not set already the result has to be
+ * exact, which is shown by arithmetic that is exact itself. A host that evaluates in a wider format
+ * is out. */
+enum host_use { HOST_NEVER, HOST_EXACT, HOST_ALWAYS };
+
+static inline enum host_use host_may(uint32_t mxcsr)
+{
 #if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 0
-static inline bool host_may(uint32_t mxcsr)
-{
-    return (mxcsr & (0xe000 | MXCSR_MASKS | MXCSR_DAZ | REAL_PE)) == (MXCSR_MASKS | REAL_PE);
-}
-#else
-static inline bool host_may(uint32_t mxcsr)
-{
-    (void)mxcsr;
-    return false;
-}
+    if ((mxcsr & (0xe000 | MXCSR_MASKS | MXCSR_DAZ)) == MXCSR_MASKS)
+        return mxcsr & REAL_PE ? HOST_ALWAYS : HOST_EXACT;
 #endif
+    (void)mxcsr;
+    return HOST_NEVER;
+}
 
 static inline bool normal32(uint32_t v)
 {
@@ -163,32 +163,61 @@ static inline bool safe64(uint64_t v)
     return (v >> 52 & 0x7ff) - 2u < 0x7fd;
 }
 
-#define HOST_BINARY(name, operator)                                                                \
-    static inline bool host_##name##32(uint32_t a, uint32_t b, uint32_t * out)                     \
+/* What rounding took from a sum (Knuth 4.2.2 B): s - a and the rest are exact. */
+static inline bool exact_sum64(double a, double b, double s)
+{
+    double part = s - a;
+
+    return (a - (s - part)) + (b - part) == 0;
+}
+
+static inline bool exact_sum32(float a, float b, float s)
+{
+    float part = s - a;
+
+    return (a - (s - part)) + (b - part) == 0;
+}
+
+/* Two significands of together 53 bits at most have a product of 53. */
+static inline bool exact_product64(double a, double b, double p)
+{
+    uint64_t x, y;
+
+    (void)p;
+    memcpy(&x, &a, sizeof(x));
+    memcpy(&y, &b, sizeof(y));
+    x |= (uint64_t)1 << 52;
+    y |= (uint64_t)1 << 52;
+    return __builtin_ctzll(x) + __builtin_ctzll(y) >= 53;
+}
+
+static inline bool exact_product32(float a, float b, float p)
+{
+    return (double)a * (double)b == (double)p;
+}
+
+#define HOST_BINARY(name, bits, type, operator, exact)                                             \
+    static inline bool host_##name##bits(enum host_use use, uint##bits##_t a, uint##bits##_t b,    \
+                                         uint##bits##_t *out)                                      \
     {                                                                                              \
-        float x, y;                                                                                \
+        type x, y, z;                                                                              \
                                                                                                    \
         memcpy(&x, &a, sizeof(x));                                                                 \
         memcpy(&y, &b, sizeof(y));                                                                 \
-        x = x operator y;                                                                          \
-        memcpy(out, &x, sizeof(x));                                                                \
-        return normal32(a) && normal32(b) && safe32(*out);                                         \
-    }                                                                                              \
-    static inline bool host_##name##64(uint64_t a, uint64_t b, uint64_t * out)                     \
-    {                                                                                              \
-        double x, y;                                                                               \
-                                                                                                   \
-        memcpy(&x, &a, sizeof(x));                                                                 \
-        memcpy(&y, &b, sizeof(y));                                                                 \
-        x = x operator y;                                                                          \
-        memcpy(out, &x, sizeof(x));                                                                \
-        return normal64(a) && normal64(b) && safe64(*out);                                         \
+        z = x operator y;                                                                          \
+        memcpy(out, &z, sizeof(z));                                                                \
+        return normal##bits(a) && normal##bits(b) && safe##bits(*out) &&                           \
+               (use == HOST_ALWAYS || (exact));                                                    \
     }
 
-HOST_BINARY(add, +)
-HOST_BINARY(sub, -)
-HOST_BINARY(mul, *)
-HOST_BINARY(div, /)
+HOST_BINARY(add, 32, float, +, exact_sum32(x, y, z))
+HOST_BINARY(sub, 32, float, -, exact_sum32(x, -y, z))
+HOST_BINARY(mul, 32, float, *, exact_product32(x, y, z))
+HOST_BINARY(div, 32, float, /, false)
+HOST_BINARY(add, 64, double, +, exact_sum64(x, y, z))
+HOST_BINARY(sub, 64, double, -, exact_sum64(x, -y, z))
+HOST_BINARY(mul, 64, double, *, exact_product64(x, y, z))
+HOST_BINARY(div, 64, double, /, false)
 
 /* ---- lanes -------------------------------------------------------------------------------- */
 
@@ -219,16 +248,18 @@ IEEE_SOFT(sqrt, ieee_sqrt(f, env, b))
 IEEE_SOFT(min, ieee_extreme(f, env, a, b, -1))
 IEEE_SOFT(max, ieee_extreme(f, env, a, b, 1))
 
-static inline bool host_none32(uint32_t a, uint32_t b, uint32_t *out)
+static inline bool host_none32(enum host_use use, uint32_t a, uint32_t b, uint32_t *out)
 {
+    (void)use;
     (void)a;
     (void)b;
     (void)out;
     return false;
 }
 
-static inline bool host_none64(uint64_t a, uint64_t b, uint64_t *out)
+static inline bool host_none64(enum host_use use, uint64_t a, uint64_t b, uint64_t *out)
 {
+    (void)use;
     (void)a;
     (void)b;
     (void)out;
@@ -240,12 +271,12 @@ static inline bool host_none64(uint64_t a, uint64_t b, uint64_t *out)
     void sse_##name##suffix(struct fpu *fpu, union xmm *dst, const union xmm *src, uint8_t imm)    \
     {                                                                                              \
         struct simd_env env = simd_begin(fpu);                                                     \
-        bool may = host_may(env.mxcsr);                                                            \
+        enum host_use use = host_may(env.mxcsr);                                                   \
         union xmm out = *dst;                                                                      \
                                                                                                    \
         (void)imm;                                                                                 \
         for (unsigned i = 0; i < (count); i++)                                                     \
-            if (!may || !host##bits(dst->u##bits[i], src->u##bits[i], &out.u##bits[i]))            \
+            if (!use || !host##bits(use, dst->u##bits[i], src->u##bits[i], &out.u##bits[i]))       \
                 out.u##bits[i] = soft##bits(&env, dst->u##bits[i], src->u##bits[i]);               \
         if (env.flags == 0 || simd_finish(fpu, &env))                                              \
             *dst = out;                                                                            \

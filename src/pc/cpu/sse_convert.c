@@ -30,6 +30,19 @@ IEEE_INLINE uint32_t ieee_to_i32(const struct ieee_format *f, struct simd_env *e
     return (uint32_t)(r.sign ? 0 - whole : whole);
 }
 
+/* A double has room for all of them. */
+static uint64_t double_of_i32(uint32_t v)
+{
+    bool sign = v >> 31;
+    uint64_t magnitude = sign ? 0u - v : v;
+
+    if (!v)
+        return 0;
+    unsigned shift = count_leading_zeros64(magnitude);
+    return (uint64_t)sign << 63 | (uint64_t)(1023 + 63 - shift) << 52 |
+           magnitude << shift << 1 >> 12;
+}
+
 IEEE_INLINE uint64_t ieee_from_i32(const struct ieee_format *f, struct simd_env *env, uint32_t v)
 {
     bool sign = v >> 31;
@@ -61,6 +74,18 @@ IEEE_INLINE uint64_t ieee_resize(const struct ieee_format *from, const struct ie
     return ieee_pack(to, env, ieee_unpack(from, v));
 }
 
+static bool is_normal_single(uint32_t v)
+{
+    return (v >> 23 & 0xff) - 1u < 0xfe;
+}
+
+/* Exact, and nothing to raise. */
+static uint64_t double_of_normal(uint32_t v)
+{
+    return (uint64_t)(v >> 31) << 63 |
+           (((uint64_t)(v & 0x7fffffff) << 29) + ((uint64_t)(1023 - 127) << 52));
+}
+
 #define CONVERTER(name, result, argument, expression)                                              \
     static result name(struct simd_env *env, argument v)                                           \
     {                                                                                              \
@@ -72,8 +97,11 @@ CONVERTER(single_cut_i32, uint32_t, uint32_t, ieee_to_i32(&ieee_single, env, v, 
 CONVERTER(double_to_i32, uint32_t, uint64_t, ieee_to_i32(&ieee_double, env, v, false))
 CONVERTER(double_cut_i32, uint32_t, uint64_t, ieee_to_i32(&ieee_double, env, v, true))
 CONVERTER(single_from_i32, uint32_t, uint32_t, ieee_from_i32(&ieee_single, env, v))
-CONVERTER(double_from_i32, uint64_t, uint32_t, ieee_from_i32(&ieee_double, env, v))
-CONVERTER(single_to_double, uint64_t, uint32_t, ieee_resize(&ieee_single, &ieee_double, env, v))
+CONVERTER(double_from_i32, uint64_t, uint32_t, ((void)env, double_of_i32(v)))
+CONVERTER(single_to_double_general, uint64_t, uint32_t,
+          ieee_resize(&ieee_single, &ieee_double, env, v))
+CONVERTER(single_to_double, uint64_t, uint32_t,
+          is_normal_single(v) ? double_of_normal(v) : single_to_double_general(env, v))
 CONVERTER(double_to_single, uint32_t, uint64_t, ieee_resize(&ieee_double, &ieee_single, env, v))
 
 /* ---- instructions ------------------------------------------------------------------------- */

@@ -236,6 +236,7 @@ struct cpu {
     bool halted, shadow; /* shadow: no interrupt before the next instruction has run */
     uint8_t events;
     bool intr, nmi_line, nmi_blocked;
+    bool entered;  /* a handler was entered since the step began */
     bool external; /* an external event is being delivered: error codes get their EXT bit */
     struct fault fault;
     uint32_t cr0, cr2, cr3, cr4;

@@ -1,4 +1,5 @@
-/* x87.c: the register forms of D8-DF, one small function each, found by opcode.
+/* x87.c: the register forms of D8-DF, one small function each, found by opcode; those that are
+ * functions of ST(0) are in x87_functions.c.
  *
  * Each checks the register stack first (an empty source, a full stack), then operates, then lets
  * what is unmasked decide whether the result goes in (SDM 1 8.5). */
@@ -21,8 +22,22 @@ static struct f80 f80_div_reversed(struct f80_env *env, struct f80 a, struct f80
 f80_binary_op *const x87_binary_ops[8] = {f80_add, f80_mul,          NULL,    NULL,
                                           f80_sub, f80_sub_reversed, f80_div, f80_div_reversed};
 
+/* ST(dst) = ST(0) op ST(i), where that is all there is to it. */
+static inline __attribute__((always_inline)) bool binary_fast(struct fpu *fpu, f80_fast_op *op,
+                                                              unsigned i, unsigned dst)
+{
+    struct f80 v;
+    uint16_t raised;
+
+    if (!x87_may_hurry(fpu, i) || !op(x87_get(fpu, 0), x87_get(fpu, i), &v, &raised))
+        return false;
+    fpu->st[x87_slot_of(fpu, dst)].f = v;
+    x87_finish_fast(fpu, raised);
+    return true;
+}
+
 /* ST(dst) = ST(0) op ST(i). */
-static inline void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop)
+F80_GENERAL void x87_binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v;
@@ -41,33 +56,38 @@ static inline void binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsign
 
 /* D8: ST(0) = ST(0) op ST(i). DC, DE: ST(i) = ST(0) op ST(i), where subtraction and division have
  * exchanged encodings, so that /4 is the reversed one (SDM 2A FSUBR). */
-#define X87_BINARY(name, op)                                                                       \
+#define X87_BINARY(name, op, fast)                                                                 \
     static uint32_t name##_st0(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
-        binary(fpu, op, i, 0, false);                                                              \
+        if (!binary_fast(fpu, fast, i, 0))                                                         \
+            x87_binary(fpu, op, i, 0, false);                                                      \
         return eflags;                                                                             \
     }                                                                                              \
     static uint32_t name##_sti(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
-        binary(fpu, op, i, i, false);                                                              \
+        if (!binary_fast(fpu, fast, i, i))                                                         \
+            x87_binary(fpu, op, i, i, false);                                                      \
         return eflags;                                                                             \
     }                                                                                              \
     static uint32_t name##_pop(struct fpu *fpu, unsigned i, uint32_t eflags)                       \
     {                                                                                              \
-        binary(fpu, op, i, i, true);                                                               \
+        if (binary_fast(fpu, fast, i, i))                                                          \
+            x87_pop(fpu);                                                                          \
+        else                                                                                       \
+            x87_binary(fpu, op, i, i, true);                                                       \
         return eflags;                                                                             \
     }
 
-X87_BINARY(add, f80_add)
-X87_BINARY(mul, f80_mul)
-X87_BINARY(sub, f80_sub)
-X87_BINARY(subr, f80_sub_reversed)
-X87_BINARY(div, f80_div)
-X87_BINARY(divr, f80_div_reversed)
+X87_BINARY(add, f80_add, f80_fast_add)
+X87_BINARY(mul, f80_mul, f80_fast_mul)
+X87_BINARY(sub, f80_sub, f80_fast_sub)
+X87_BINARY(subr, f80_sub_reversed, f80_fast_sub_reversed)
+X87_BINARY(div, f80_div, f80_fast_div)
+X87_BINARY(divr, f80_div_reversed, f80_fast_div_reversed)
 
 /* ---- comparisons -------------------------------------------------------------------------- */
 
-static void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
+static F80_GENERAL void compare_general(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
 {
     struct f80_env env = x87_begin(fpu);
     uint16_t condition = X87_C3 | X87_C2 | X87_C0;
@@ -80,6 +100,19 @@ static void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
         x87_pop(fpu);
     env.status |= condition; /* also when an exception is unmasked */
     x87_finish(fpu, &env, X87_CONDITION);
+}
+
+static inline void compare(struct fpu *fpu, unsigned i, bool quiet, unsigned pops)
+{
+    uint16_t condition;
+
+    if (!x87_may_hurry(fpu, i) || !f80_fast_compare(x87_get(fpu, 0), x87_get(fpu, i), &condition)) {
+        compare_general(fpu, i, quiet, pops);
+        return;
+    }
+    while (pops--)
+        x87_pop(fpu);
+    fpu->status = (uint16_t)((fpu->status & ~X87_CONDITION) | condition);
 }
 
 static uint32_t fcom(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -154,7 +187,15 @@ static uint32_t fxam(struct fpu *fpu, unsigned i, uint32_t eflags)
 enum { EFLAGS_CF = 0x001, EFLAGS_PF = 0x004, EFLAGS_AF = 0x010, EFLAGS_ZF = 0x040 };
 enum { EFLAGS_SF = 0x080, EFLAGS_OF = 0x800 };
 
-static uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, bool quiet, bool pop)
+/* The condition code as EFLAGS has it: C3, C2 and C0 are ZF, PF and CF; OF, SF and AF go. */
+static uint32_t condition_to_flags(uint32_t eflags, uint16_t condition)
+{
+    eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF | EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
+    return eflags | (condition & (X87_C3 | X87_C2 | X87_C0)) >> 8;
+}
+
+static F80_GENERAL uint32_t compare_to_flags_general(struct fpu *fpu, unsigned i, uint32_t eflags,
+                                                     bool quiet, bool pop)
 {
     struct f80_env env = x87_begin(fpu);
     uint16_t condition = X87_C3 | X87_C2 | X87_C0;
@@ -163,16 +204,23 @@ static uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, b
         x87_underflow(&env);
     else
         condition = f80_compare(&env, x87_get(fpu, 0), x87_get(fpu, i), quiet);
-    /* Like the condition code, also when an exception is unmasked. */
-    eflags &= ~(uint32_t)(EFLAGS_OF | EFLAGS_SF | EFLAGS_AF);
-    eflags &= ~(uint32_t)(EFLAGS_ZF | EFLAGS_PF | EFLAGS_CF);
-    eflags |= condition & X87_C3 ? EFLAGS_ZF : 0;
-    eflags |= condition & X87_C2 ? EFLAGS_PF : 0;
-    eflags |= condition & X87_C0 ? EFLAGS_CF : 0;
+    /* Like the condition code, the flags are set also when an exception is unmasked. */
     if (pop && !f80_blocked(&env))
         x87_pop(fpu);
     x87_finish(fpu, &env, env.status & X87_SF ? X87_C1 : 0);
-    return eflags;
+    return condition_to_flags(eflags, condition);
+}
+
+static inline uint32_t compare_to_flags(struct fpu *fpu, unsigned i, uint32_t eflags, bool quiet,
+                                        bool pop)
+{
+    uint16_t condition;
+
+    if (!x87_may_hurry(fpu, i) || !f80_fast_compare(x87_get(fpu, 0), x87_get(fpu, i), &condition))
+        return compare_to_flags_general(fpu, i, eflags, quiet, pop);
+    if (pop)
+        x87_pop(fpu);
+    return condition_to_flags(eflags, condition);
 }
 
 static uint32_t fcomi(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -228,7 +276,7 @@ X87_CMOV(u, EFLAGS_PF)
 
 /* ---- moves and the stack ------------------------------------------------------------------ */
 
-static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
+static F80_GENERAL void load_general(struct fpu *fpu, unsigned i)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v = x87_get(fpu, i);
@@ -236,22 +284,42 @@ static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
     if (x87_is_empty(fpu, i))
         v = x87_underflow(&env);
     x87_finish_push(fpu, &env, v);
+}
+
+static uint32_t fld(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    if (x87_is_empty(fpu, i) || !x87_is_empty(fpu, 7)) {
+        load_general(fpu, i);
+        return eflags;
+    }
+    x87_push(fpu, x87_get(fpu, i));
+    x87_finish_fast(fpu, 0);
     return eflags;
 }
 
-static void store(struct fpu *fpu, unsigned i, bool pop)
+static F80_GENERAL void store_empty(struct fpu *fpu, unsigned i, bool pop)
 {
     struct f80_env env = x87_begin(fpu);
-    struct f80 v = x87_get(fpu, 0);
+    struct f80 v = x87_underflow(&env);
 
-    if (x87_is_empty(fpu, 0))
-        v = x87_underflow(&env);
     if (!f80_blocked(&env)) {
         x87_set(fpu, i, v);
         if (pop)
             x87_pop(fpu);
     }
     x87_finish(fpu, &env, X87_C1);
+}
+
+static inline void store(struct fpu *fpu, unsigned i, bool pop)
+{
+    if (x87_is_empty(fpu, 0)) {
+        store_empty(fpu, i, pop);
+        return;
+    }
+    x87_set(fpu, i, x87_get(fpu, 0));
+    if (pop)
+        x87_pop(fpu);
+    x87_finish_fast(fpu, 0);
 }
 
 static uint32_t fst(struct fpu *fpu, unsigned i, uint32_t eflags)
@@ -276,7 +344,7 @@ static uint32_t fstp1(struct fpu *fpu, unsigned i, uint32_t eflags)
     return eflags;
 }
 
-static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
+static F80_GENERAL void exchange_general(struct fpu *fpu, unsigned i)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 a = x87_get(fpu, 0), b = x87_get(fpu, i);
@@ -290,6 +358,18 @@ static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
         x87_set(fpu, i, a);
     }
     x87_finish(fpu, &env, X87_C1);
+}
+
+static uint32_t fxch(struct fpu *fpu, unsigned i, uint32_t eflags)
+{
+    if (!x87_may_hurry(fpu, i)) {
+        exchange_general(fpu, i);
+        return eflags;
+    }
+    struct f80 *a = &fpu->st[x87_slot_of(fpu, 0)].f, *b = &fpu->st[x87_slot_of(fpu, i)].f, t = *a;
+    *a = *b;
+    *b = t;
+    x87_finish_fast(fpu, 0);
     return eflags;
 }
 
@@ -342,297 +422,39 @@ static uint32_t fninit(struct fpu *fpu, unsigned i, uint32_t eflags)
     return eflags;
 }
 
-/* ---- constants ---------------------------------------------------------------------------- */
-
-/* The 64 bits below the constant and whether the rest is more than half of the last place. */
-struct constant {
-    uint64_t mantissa;
-    uint16_t exp;
-    bool high;
-};
-
-static uint32_t load_constant(struct fpu *fpu, struct constant c, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    unsigned rc = f80_rc(&env);
-
-    if (rc == RC_UP || (rc == RC_NEAREST && c.high))
-        c.mantissa++;
-    x87_finish_push(fpu, &env, f80_make(false, c.exp, c.mantissa));
-    return eflags;
-}
-
-#define X87_CONSTANT(name, exp, mantissa, high)                                                    \
-    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
-    {                                                                                              \
-        (void)i;                                                                                   \
-        return load_constant(fpu, (struct constant){mantissa, exp, high}, eflags);                 \
-    }
-
-X87_CONSTANT(fldl2t, 0x4000, 0xd49a784bcd1b8afe, false)
-X87_CONSTANT(fldl2e, 0x3fff, 0xb8aa3b295c17f0bb, true)
-X87_CONSTANT(fldpi, 0x4000, 0xc90fdaa22168c234, true)
-X87_CONSTANT(fldlg2, 0x3ffd, 0x9a209a84fbcff798, true)
-X87_CONSTANT(fldln2, 0x3ffe, 0xb17217f7d1cf79ab, true)
-
-static uint32_t fld1(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-
-    (void)i;
-    x87_finish_push(fpu, &env, f80_make(false, F80_BIAS, F80_TOP_BIT));
-    return eflags;
-}
-
-static uint32_t fldz(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-
-    (void)i;
-    x87_finish_push(fpu, &env, f80_zero(false));
-    return eflags;
-}
-
-/* ---- one operand, in ST(0) ---------------------------------------------------------------- */
-
-static struct f80 change_sign(struct f80_env *env, struct f80 v)
-{
-    (void)env;
-    v.sign_exponent ^= 0x8000;
-    return v;
-}
-
-static struct f80 absolute(struct f80_env *env, struct f80 v)
-{
-    (void)env;
-    v.sign_exponent &= 0x7fff;
-    return v;
-}
-
-#define X87_UNARY(name, op)                                                                        \
-    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
-    {                                                                                              \
-        struct f80_env env = x87_begin(fpu);                                                       \
-        struct f80 v = x87_is_empty(fpu, 0) ? x87_underflow(&env) : op(&env, x87_get(fpu, 0));     \
-                                                                                                   \
-        (void)i;                                                                                   \
-        if (!f80_blocked(&env))                                                                    \
-            x87_set(fpu, 0, v);                                                                    \
-        x87_finish(fpu, &env, X87_C1);                                                             \
-        return eflags;                                                                             \
-    }
-
-X87_UNARY(fchs, change_sign)
-X87_UNARY(fabs_, absolute)
-X87_UNARY(fsqrt, f80_sqrt)
-X87_UNARY(frndint, f80_round_to_integer)
-X87_UNARY(f2xm1, f80_2xm1)
-
-/* ---- two operands, in ST(0) and ST(1) ----------------------------------------------------- */
-
-static struct f80 atan_of(struct f80_env *env, struct f80 st0, struct f80 st1)
-{
-    return f80_atan(env, st1, st0);
-}
-
-#define X87_BINARY_POP(name, op)                                                                   \
-    static uint32_t name(struct fpu *fpu, unsigned i, uint32_t eflags)                             \
-    {                                                                                              \
-        (void)i;                                                                                   \
-        binary(fpu, op, 1, 1, true);                                                               \
-        return eflags;                                                                             \
-    }
-
-X87_BINARY_POP(fyl2x, f80_yl2x)
-X87_BINARY_POP(fyl2xp1, f80_yl2xp1)
-X87_BINARY_POP(fpatan, atan_of)
-
-static uint32_t fscale(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    binary(fpu, f80_scale, 1, 0, false);
-    return eflags;
-}
-
-static void remainder_of(struct fpu *fpu, bool nearest)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 v;
-
-    if (x87_is_empty(fpu, 0) || x87_is_empty(fpu, 1))
-        v = x87_underflow(&env);
-    else
-        v = f80_remainder(&env, x87_get(fpu, 0), x87_get(fpu, 1), nearest);
-    if (!f80_blocked(&env))
-        x87_set(fpu, 0, v);
-    /* C0 and C3 are bits of a quotient: where there is none they stay. */
-    bool quotient = !f80_blocked(&env) && f80_classify(v) != F80_NAN;
-    if (!quotient)
-        env.status &= (uint16_t) ~(X87_C0 | X87_C2 | X87_C3);
-    x87_finish(fpu, &env, quotient ? X87_CONDITION : X87_C1 | X87_C2);
-}
-
-static uint32_t fprem(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    remainder_of(fpu, false);
-    return eflags;
-}
-
-static uint32_t fprem1(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    remainder_of(fpu, true);
-    return eflags;
-}
-
-/* ---- one operand, two results ------------------------------------------------------------- */
-
-/* Replaces ST(0) and pushes, unless the stack was empty or full. */
-static void finish_two(struct fpu *fpu, struct f80_env *env, struct f80 first, struct f80 second)
-{
-    if (!f80_blocked(env)) {
-        x87_set(fpu, 0, first);
-        x87_push(fpu, second);
-    }
-    x87_finish(fpu, env, X87_C1 | X87_C2);
-}
-
-/* The two faults of the stack, for which both results are indefinite. */
-static bool two_results_fault(struct fpu *fpu, struct f80_env *env)
-{
-    if (x87_is_empty(fpu, 0))
-        x87_underflow(env);
-    else if (!x87_is_empty(fpu, 7))
-        x87_overflow(env);
-    return env->status != 0;
-}
-
-static uint32_t fxtract(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 exponent = f80_indefinite(), mantissa = f80_indefinite();
-
-    (void)i;
-    if (!two_results_fault(fpu, &env))
-        mantissa = f80_extract(&env, x87_get(fpu, 0), &exponent);
-    if (!f80_blocked(&env)) {
-        x87_set(fpu, 0, exponent);
-        x87_push(fpu, mantissa);
-    }
-    x87_finish(fpu, &env, X87_C1);
-    return eflags;
-}
-
-static uint32_t fptan(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 tangent = f80_indefinite(), one = f80_indefinite();
-
-    (void)i;
-    if (!two_results_fault(fpu, &env)) {
-        one = f80_make(false, F80_BIAS, F80_TOP_BIT);
-        if (!f80_tan(&env, x87_get(fpu, 0), &tangent)) {
-            x87_finish(fpu, &env, X87_C1 | X87_C2);
-            return eflags;
-        }
-        if (f80_classify(tangent) == F80_NAN)
-            one = tangent;
-    }
-    finish_two(fpu, &env, tangent, one);
-    return eflags;
-}
-
-static uint32_t fsincos(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 sine = f80_indefinite(), cosine = f80_indefinite();
-
-    (void)i;
-    if (!two_results_fault(fpu, &env) && !f80_sin_cos(&env, x87_get(fpu, 0), &sine, &cosine)) {
-        x87_finish(fpu, &env, X87_C1 | X87_C2);
-        return eflags;
-    }
-    finish_two(fpu, &env, sine, cosine);
-    return eflags;
-}
-
-static void one_of_sin_cos(struct fpu *fpu, bool want_cosine)
-{
-    struct f80_env env = x87_begin(fpu);
-    struct f80 v, *sine = want_cosine ? NULL : &v, *cosine = want_cosine ? &v : NULL;
-    bool reduced = true;
-
-    if (x87_is_empty(fpu, 0))
-        v = x87_underflow(&env);
-    else
-        reduced = f80_sin_cos(&env, x87_get(fpu, 0), sine, cosine);
-    if (reduced && !f80_blocked(&env))
-        x87_set(fpu, 0, v);
-    x87_finish(fpu, &env, X87_C1 | X87_C2);
-}
-
-static uint32_t fsin(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    one_of_sin_cos(fpu, false);
-    return eflags;
-}
-
-static uint32_t fcos(struct fpu *fpu, unsigned i, uint32_t eflags)
-{
-    (void)i;
-    one_of_sin_cos(fpu, true);
-    return eflags;
-}
-
 /* ---- by opcode ---------------------------------------------------------------------------- */
 
-/* esc & 7, then ModRM.reg. What depends on ModRM.rm too is below. */
-static x87_register_op *const by_reg[8][8] = {
-    /* D8 */ {add_st0, mul_st0, fcom, fcomp, sub_st0, subr_st0, div_st0, divr_st0},
-    /* D9 */ {fld, fxch, NULL, fstp1, NULL, NULL, NULL, NULL},
-    /* DA */ {fcmovb, fcmove, fcmovbe, fcmovu, NULL, NULL, NULL, NULL},
-    /* DB */ {fcmovnb, fcmovne, fcmovnbe, fcmovnu, NULL, fucomi, fcomi, NULL},
-    /* DC */ {add_sti, mul_sti, fcom, fcomp, sub_sti, subr_sti, div_sti, divr_sti},
-    /* DD */ {ffree, fxch, fst, fstp, fucom, fucomp, NULL, NULL},
-    /* DE */ {add_pop, mul_pop, fcomp, NULL, sub_pop, subr_pop, div_pop, divr_pop},
-    /* DF */ {ffreep, fxch, fstp, fstp, NULL, fucomip, fcomip, NULL},
-};
+#define ALL(op) op, op, op, op, op, op, op, op /* ModRM.rm */
+#define NONE    ALL(NULL)
 
-/* D9 E0-FF. */
-static x87_register_op *const by_rm[32] = {
-    fchs,  fabs_,   NULL,   NULL,    ftst,    fxam,   NULL,    NULL,    /* E0 */
-    fld1,  fldl2t,  fldl2e, fldpi,   fldlg2,  fldln2, fldz,    NULL,    /* E8 */
-    f2xm1, fyl2x,   fptan,  fpatan,  fxtract, fprem1, fdecstp, fincstp, /* F0 */
-    fprem, fyl2xp1, fsqrt,  fsincos, frndint, fscale, fsin,    fcos,    /* F8 */
+/* By esc & 7 and the lower six bits of ModRM. FENI, FDISI and FSETPM (DB E0, E1, E4), which the
+ * 8087 and the 287 needed, do nothing; DF E0 is FNSTSW AX, the processor's to do. */
+/* clang-format off */
+static x87_register_op *const by_opcode[8][64] = {
+    /* D8 */ {ALL(add_st0), ALL(mul_st0), ALL(fcom), ALL(fcomp), ALL(sub_st0), ALL(subr_st0),
+              ALL(div_st0), ALL(divr_st0)},
+    /* D9 */ {ALL(fld), ALL(fxch), fnop, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ALL(fstp1),
+              x87_fchs, x87_fabs, NULL, NULL, ftst, fxam, NULL, NULL,
+              x87_fld1, x87_fldl2t, x87_fldl2e, x87_fldpi, x87_fldlg2, x87_fldln2, x87_fldz, NULL,
+              x87_f2xm1, x87_fyl2x, x87_fptan, x87_fpatan, x87_fxtract, x87_fprem1, fdecstp,
+              fincstp, x87_fprem, x87_fyl2xp1, x87_fsqrt, x87_fsincos, x87_frndint, x87_fscale,
+              x87_fsin, x87_fcos},
+    /* DA */ {ALL(fcmovb), ALL(fcmove), ALL(fcmovbe), ALL(fcmovu), NONE,
+              NULL, fucompp, NULL, NULL, NULL, NULL, NULL, NULL, NONE, NONE},
+    /* DB */ {ALL(fcmovnb), ALL(fcmovne), ALL(fcmovnbe), ALL(fcmovnu),
+              fnop, fnop, fnclex, fninit, fnop, NULL, NULL, NULL, ALL(fucomi), ALL(fcomi), NONE},
+    /* DC */ {ALL(add_sti), ALL(mul_sti), ALL(fcom), ALL(fcomp), ALL(sub_sti), ALL(subr_sti),
+              ALL(div_sti), ALL(divr_sti)},
+    /* DD */ {ALL(ffree), ALL(fxch), ALL(fst), ALL(fstp), ALL(fucom), ALL(fucomp), NONE, NONE},
+    /* DE */ {ALL(add_pop), ALL(mul_pop), ALL(fcomp), NULL, fcompp, NULL, NULL, NULL, NULL, NULL,
+              NULL, ALL(sub_pop), ALL(subr_pop), ALL(div_pop), ALL(divr_pop)},
+    /* DF */ {ALL(ffreep), ALL(fxch), ALL(fstp), ALL(fstp), NONE, ALL(fucomip), ALL(fcomip), NONE},
 };
+/* clang-format on */
 
 x87_register_op *x87_register_find(uint8_t esc, uint8_t modrm)
 {
-    unsigned n = esc & 7u;
-
-    switch (n << 8 | modrm) {
-    case 0x1d0:
-        return fnop;
-    case 0x2e9:
-        return fucompp;
-    case 0x3e0: /* FENI, FDISI and FSETPM: what the 8087 and the 287 needed */
-    case 0x3e1:
-    case 0x3e4:
-        return fnop;
-    case 0x3e2:
-        return fnclex;
-    case 0x3e3:
-        return fninit;
-    case 0x6d9:
-        return fcompp;
-    default:
-        break;
-    }
-    if (n == 1 && modrm >= 0xe0)
-        return by_rm[modrm & 31];
-    return by_reg[n][modrm >> 3 & 7];
+    return by_opcode[esc & 7][modrm & 63];
 }
 
 uint32_t x87_register(struct fpu *fpu, uint8_t esc, uint8_t modrm, uint32_t eflags)

@@ -3,7 +3,7 @@
 #ifndef HALTER_PC_CPU_X87_H
 #define HALTER_PC_CPU_X87_H
 
-#include "f80.h"
+#include "f80_fast.h"
 
 static inline unsigned x87_slot_of(const struct fpu *fpu, unsigned i)
 {
@@ -95,8 +95,33 @@ static inline void x87_finish_push(struct fpu *fpu, struct f80_env *env, struct 
     x87_finish(fpu, env, X87_C1);
 }
 
+/* Ends an instruction that took a fast way: C1 anew, and perhaps PE, which is masked. */
+static inline void x87_finish_fast(struct fpu *fpu, uint16_t raised)
+{
+    fpu->status = (uint16_t)((fpu->status & ~X87_C1) | raised);
+}
+
+/* ST(0) and ST(i) are there, and precision, rounding and PE are as nearly always. */
+static inline bool x87_may_hurry(const struct fpu *fpu, unsigned i)
+{
+    unsigned used = fpu->used;
+
+    return (used >> x87_slot_of(fpu, 0) & used >> x87_slot_of(fpu, i) & 1) &&
+           f80_fast_control(fpu->control);
+}
+
 /* The eight operations of D8, DC, DA and DE, by ModRM.reg; 2 and 3 are the comparisons. */
 typedef struct f80 f80_binary_op(struct f80_env *env, struct f80 a, struct f80 b);
+typedef bool f80_fast_op(struct f80 a, struct f80 b, struct f80 *out, uint16_t *raised);
 extern f80_binary_op *const x87_binary_ops[8];
+
+/* ST(dst) = ST(0) op ST(i), in general. */
+void x87_binary(struct fpu *fpu, f80_binary_op *op, unsigned i, unsigned dst, bool pop);
+
+/* x87_functions.c: named as in the manual. */
+x87_register_op x87_fldl2t, x87_fldl2e, x87_fldpi, x87_fldlg2, x87_fldln2, x87_fld1, x87_fldz;
+x87_register_op x87_fchs, x87_fabs, x87_fsqrt, x87_frndint, x87_fscale, x87_fxtract, x87_fprem;
+x87_register_op x87_fprem1, x87_f2xm1, x87_fyl2x, x87_fyl2xp1, x87_fpatan, x87_fptan;
+x87_register_op x87_fsin, x87_fcos, x87_fsincos;
 
 #endif

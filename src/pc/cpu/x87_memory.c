@@ -1,5 +1,6 @@
 /* x87_memory.c: the memory forms of D8-DF: operands of single, double, extended, integer and
  * decimal formats. Environments and whole states are fpu.c's. */
+#include <stddef.h>
 #include <string.h>
 
 #include "fpu_image.h"
@@ -87,7 +88,68 @@ static void compare_memory(struct fpu *fpu, struct f80_env *env, struct f80 v, b
     x87_finish(fpu, env, X87_CONDITION);
 }
 
-static void binary_memory(struct fpu *fpu, unsigned reg, enum format format, const void *bytes)
+/* ST(0) = ST(0) op a normal number, or a comparison with it, where that is all there is to it. */
+static bool binary_memory_fast(struct fpu *fpu, unsigned reg, struct f80 v)
+{
+    struct f80 st0 = x87_get(fpu, 0), out;
+    uint16_t raised, condition;
+    bool done;
+
+    switch (reg) {
+    case 0:
+        done = f80_fast_add(st0, v, &out, &raised);
+        break;
+    case 1:
+        done = f80_fast_mul(st0, v, &out, &raised);
+        break;
+    case 2:
+    case 3:
+        if (!f80_fast_compare(st0, v, &condition))
+            return false;
+        if (reg == 3)
+            x87_pop(fpu);
+        fpu->status = (uint16_t)((fpu->status & ~X87_CONDITION) | condition);
+        return true;
+    case 4:
+        done = f80_fast_sub(st0, v, &out, &raised);
+        break;
+    case 5:
+        done = f80_fast_sub(v, st0, &out, &raised);
+        break;
+    case 6:
+        done = f80_fast_div(st0, v, &out, &raised);
+        break;
+    default:
+        done = f80_fast_div(v, st0, &out, &raised);
+        break;
+    }
+    if (done) {
+        fpu->st[x87_slot_of(fpu, 0)].f = out;
+        x87_finish_fast(fpu, raised);
+    }
+    return done;
+}
+
+/* A normal number; of integers any, for nothing can be wrong with them. */
+static inline bool read_fast(enum format format, const void *bytes, struct f80 *out)
+{
+    uint32_t d;
+    uint64_t q;
+
+    if (format == DOUBLE) {
+        memcpy(&q, bytes, sizeof(q));
+        return f80_fast_from_f64(q, out);
+    }
+    if (format == SINGLE) {
+        memcpy(&d, bytes, sizeof(d));
+        return f80_fast_from_f32(d, out);
+    }
+    *out = read_number(NULL, format, bytes);
+    return true;
+}
+
+static F80_GENERAL void binary_memory_general(struct fpu *fpu, unsigned reg, enum format format,
+                                              const void *bytes)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v = read_number(&env, format, bytes);
@@ -109,7 +171,15 @@ static void binary_memory(struct fpu *fpu, unsigned reg, enum format format, con
     x87_finish(fpu, &env, X87_C1);
 }
 
-static void load_number(struct fpu *fpu, enum format format, const void *bytes)
+static void binary_memory(struct fpu *fpu, unsigned reg, enum format format, const void *bytes)
+{
+    struct f80 v;
+
+    if (!read_fast(format, bytes, &v) || !x87_may_hurry(fpu, 0) || !binary_memory_fast(fpu, reg, v))
+        binary_memory_general(fpu, reg, format, bytes);
+}
+
+static F80_GENERAL void load_number_general(struct fpu *fpu, enum format format, const void *bytes)
 {
     struct f80_env env = x87_begin(fpu);
     struct f80 v = read_number(&env, format, bytes);
@@ -117,6 +187,18 @@ static void load_number(struct fpu *fpu, enum format format, const void *bytes)
     if (format == SINGLE || format == DOUBLE)
         f80_special(&env, v, &v);
     x87_finish_push(fpu, &env, v);
+}
+
+static void load_number(struct fpu *fpu, enum format format, const void *bytes)
+{
+    struct f80 v;
+
+    if (!read_fast(format, bytes, &v) || !x87_is_empty(fpu, 7)) {
+        load_number_general(fpu, format, bytes);
+        return;
+    }
+    x87_push(fpu, v);
+    x87_finish_fast(fpu, 0);
 }
 
 static void load_extended(struct fpu *fpu, const uint8_t *bytes, bool decimal)
@@ -214,11 +296,64 @@ static void write_top(const struct fpu *fpu, struct f80_env *env, unsigned n, un
         x87_underflow(env);
 }
 
+/* A normal number that the format can hold. */
+static bool write_fast(const struct fpu *fpu, unsigned n, void *bytes, uint16_t *raised)
+{
+    struct f80 v = x87_get(fpu, 0);
+    uint32_t d;
+    uint64_t q;
+
+    if (!(fpu->control & X87_PE) || x87_is_empty(fpu, 0))
+        return false;
+    if (n == 3 || n == 7) {
+        if (!f80_fast_to_int(v, n == 3 ? 32 : 16, fpu->control >> 10 & 3, &q, raised))
+            return false;
+        memcpy(bytes, &q, n == 3 ? 4 : 2);
+        return true;
+    }
+    if ((fpu->control >> 10 & 3) != RC_NEAREST)
+        return false;
+    if (n == 5) {
+        if (!f80_fast_to_f64(v, &q, raised))
+            return false;
+        memcpy(bytes, &q, sizeof(q));
+        return true;
+    }
+    if (!f80_fast_to_f32(v, &d, raised))
+        return false;
+    memcpy(bytes, &d, sizeof(d));
+    return true;
+}
+
+static void stored_pop(const struct fpu *fpu, struct x87_stored *out)
+{
+    out->used &= (uint8_t) ~(1u << x87_slot_of(fpu, 0));
+    out->status = x87_turn(out->status, 1);
+}
+
+static F80_GENERAL struct x87_stored store_number_general(const struct fpu *fpu, unsigned n,
+                                                          unsigned reg, void *bytes,
+                                                          struct x87_stored out)
+{
+    struct f80_env env = x87_begin(fpu);
+
+    write_top(fpu, &env, n, reg, bytes);
+    out.write = !(env.status & ~fpu->control & (X87_BEFORE | X87_OE | X87_UE));
+    if (!out.write) /* not stored, hence not rounded */
+        env.status &= (uint16_t) ~(X87_PE | (env.status & X87_SF ? 0 : X87_C1));
+    out.status = (uint16_t)((fpu->status & ~X87_C1) | env.status);
+    if (out.write && reg != 2) {
+        out.used &= (uint8_t) ~(1u << x87_slot_of(fpu, 0));
+        out.status = x87_turn(out.status, 1);
+    }
+    out.status = x87_summarize(out.status, fpu->control);
+    return out;
+}
+
 struct x87_stored x87_store(const struct fpu *fpu, uint8_t esc, uint8_t reg, void *bytes,
                             enum x87_layout layout)
 {
     struct x87_stored out = {fpu->control, fpu->status, fpu->used, true, false};
-    struct f80_env env = x87_begin(fpu);
     unsigned n = esc & 7u;
 
     if (reg == 7 && (n == 1 || n == 5)) {
@@ -234,17 +369,14 @@ struct x87_stored x87_store(const struct fpu *fpu, uint8_t esc, uint8_t reg, voi
         out.status = x87_summarize(out.status, out.control);
         return out;
     }
-    write_top(fpu, &env, n, reg, bytes);
-    out.write = !(env.status & ~fpu->control & (X87_BEFORE | X87_OE | X87_UE));
-    if (!out.write) /* not stored, hence not rounded */
-        env.status &= (uint16_t) ~(X87_PE | (env.status & X87_SF ? 0 : X87_C1));
-    out.status = (uint16_t)((fpu->status & ~X87_C1) | env.status);
-    if (out.write && reg != 2) {
-        out.used &= (uint8_t) ~(1u << x87_slot_of(fpu, 0));
-        out.status = x87_turn(out.status, 1);
+    uint16_t raised;
+    if (reg <= 3 && write_fast(fpu, n, bytes, &raised)) {
+        out.status = (uint16_t)((fpu->status & ~X87_C1) | raised);
+        if (reg == 3)
+            stored_pop(fpu, &out);
+        return out;
     }
-    out.status = x87_summarize(out.status, fpu->control);
-    return out;
+    return store_number_general(fpu, n, reg, bytes, out);
 }
 
 bool x87_store_commit(struct fpu *fpu, struct x87_stored stored)

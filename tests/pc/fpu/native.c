@@ -15,27 +15,29 @@ struct native_code {
 };
 
 static const struct native_code *running;
-static volatile sig_atomic_t trapped;
+static volatile sig_atomic_t trapped, undefined;
 
-/* An unmasked exception: carry on behind the instruction, with the state as the trap found it. */
-static void on_fpe(int signal_number, siginfo_t *info, void *context)
+/* An exception: carry on behind the instruction, with the state as the trap found it. */
+static void on_trap(int signal_number, siginfo_t *info, void *context)
 {
     ucontext_t *uc = context;
 
-    (void)signal_number;
     (void)info;
     if (!running)
         abort();
-    trapped = 1;
+    if (signal_number == SIGILL)
+        undefined = 1;
+    else
+        trapped = 1;
     uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)(running->page + running->resume);
 }
 
-void native_start(void)
+static void catch_traps(void)
 {
-    struct sigaction action = {.sa_sigaction = on_fpe, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
 
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGFPE, &action, NULL) != 0)
+    if (sigaction(SIGFPE, &action, NULL) != 0 || sigaction(SIGILL, &action, NULL) != 0)
         abort();
 }
 
@@ -57,6 +59,7 @@ struct native_code *native_compile(const uint8_t *bytes, unsigned count)
     };
     struct native_code *code = malloc(sizeof(*code));
 
+    catch_traps(); /* again and again: cmocka takes these signals at the start of each test */
     if (!code)
         abort();
     code->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -84,9 +87,10 @@ void native_run(const struct native_code *code, struct native_case *c)
 
     memcpy(&run, &code->page, sizeof(run));
     running = code;
-    trapped = 0;
+    trapped = undefined = 0;
     c->host_mxcsr = 0x1f80;
     run(c->before, c->memory, c->after, &c->eflags);
     running = NULL;
     c->trapped = trapped != 0;
+    c->undefined = undefined != 0;
 }

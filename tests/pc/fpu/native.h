@@ -14,10 +14,9 @@ struct native_case {
     _Alignas(64) uint8_t memory[128]; /* what a memory operand sees: RSI points here */
     uint64_t eflags, rax;
     uint64_t host_mxcsr;
-    bool trapped; /* #XM, or #MF before the instruction */
+    bool trapped;   /* #XM, or #MF before the instruction */
+    bool undefined; /* #UD */
 };
-
-void native_start(void);
 
 /* Compiles one instruction; the result may be run many times. Memory operands use (%rsi). */
 struct native_code *native_compile(const uint8_t *bytes, unsigned count);

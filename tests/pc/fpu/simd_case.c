@@ -81,6 +81,15 @@ static void fill(struct values *v, union xmm *x, bool singles)
     }
 }
 
+static void fill_pair(struct values *v, union xmm *a, union xmm *b, bool singles)
+{
+    for (unsigned i = 0; i < 4; i++)
+        if (singles)
+            values_pair_f32(v, &a->u32[i], &b->u32[i]);
+        else if (i < 2)
+            values_pair_f64(v, &a->u64[i], &b->u64[i]);
+}
+
 /* The second operand often lies near the first. */
 static void fill_near(struct values *v, union xmm *x, const union xmm *other, bool singles)
 {
@@ -102,7 +111,7 @@ static uint32_t some_mxcsr(struct values *v)
 
     switch (r & 7) {
     case 0:
-        return 0x1fa0;
+        return r & 8 ? 0x1fa0 : 0x1f80;
     case 1:
     case 2:
         return 0x1f80 | (uint32_t)(r >> 8 & 0xe07f);
@@ -140,6 +149,10 @@ void simd_case_make(struct simd_case *c, struct values *v)
     for (unsigned i = 0; i < sizeof(c->memory); i += 16) {
         fill_near(v, &operand, &fpu->xmm[REG], singles);
         memcpy(c->memory + i, &operand, 16);
+    }
+    if (values_below(v, 8) == 0) {
+        fill_pair(v, &fpu->xmm[REG], &fpu->xmm[RM], singles);
+        memcpy(c->memory, &fpu->xmm[RM], 16);
     }
     c->eflags = (uint32_t)(values_bits(v) & SIMD_CASE_EFLAGS) | 0x202;
     c->rax = values_integer(v, 64);
@@ -193,10 +206,13 @@ static bool sets_flags(const struct simd_form *form)
     return form->opcode == 0x2e || form->opcode == 0x2f;
 }
 
-static void run_ours(struct simd_case *c)
+void simd_case_run_here(struct simd_case *c)
 {
     const struct simd_form *form = c->form;
     bool mmx = enters_mmx(c);
+
+    c->fpu = c->before;
+    c->fault = false;
 
     /* Before anything, and for good: also when the conversion then raises #XM. */
     if (mmx)
@@ -217,20 +233,6 @@ static void run_ours(struct simd_case *c)
         write_operand(c, form->dst, &dst);
 }
 
-void simd_case_run(struct simd_case *c, const struct native_code *code)
-{
-    memset(c->native.before, 0, sizeof(c->native.before));
-    fpu_fxsave(&c->before, c->native.before, true, true);
-    memcpy(c->native.memory, c->memory, sizeof(c->memory));
-    c->native.eflags = c->eflags;
-    c->native.rax = c->rax;
-    native_run(code, &c->native);
-
-    c->fpu = c->before;
-    c->fault = false;
-    run_ours(c);
-}
-
 /* ---- comparison --------------------------------------------------------------------------- */
 
 const char *simd_case_difference(struct simd_case *c)
@@ -238,7 +240,7 @@ const char *simd_case_difference(struct simd_case *c)
     uint8_t image[512];
 
     fpu_fxsave(&c->fpu, image, true, true);
-    if (c->native.trapped != c->fault)
+    if (c->native.trapped != c->fault || c->native.undefined)
         return "trap";
     if (memcmp(image + MXCSR, c->native.after + MXCSR, 4) != 0)
         return "mxcsr";

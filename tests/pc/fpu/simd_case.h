@@ -27,6 +27,7 @@ bool simd_case_has_memory(const struct simd_form *form);
 unsigned simd_case_encode(const struct simd_case *c, uint8_t bytes[16]);
 
 void simd_case_make(struct simd_case *c, struct values *v);
+void simd_case_run_here(struct simd_case *c); /* ours only */
 void simd_case_run(struct simd_case *c, const struct native_code *code);
 const char *simd_case_difference(struct simd_case *c);
 void simd_case_print(struct simd_case *c, const char *why);

@@ -1,26 +1,24 @@
 /* values.c: random operands, weighted towards the cases that differ. */
 #include "values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
-uint64_t values_seed(void)
+struct values_plan values_plan(int argc, char **argv, uint64_t usual_cases)
 {
+    struct values_plan plan = {0, usual_cases};
     const char *given = getenv("HALTER_SEED");
-    uint64_t seed;
 
+    if (argc > 1)
+        plan.cases = strtoull(argv[1], NULL, 0);
     if (given)
-        return strtoull(given, NULL, 0);
-    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        plan.seed = strtoull(given, NULL, 0);
+    else if (getrandom(&plan.seed, sizeof(plan.seed), 0) != sizeof(plan.seed))
         abort();
-    return seed;
-}
-
-uint64_t values_count(uint64_t usual)
-{
-    const char *given = getenv("HALTER_CASES");
-
-    return given ? strtoull(given, NULL, 0) : usual;
+    printf("# HALTER_SEED=%#llx, %llu cases a form\n", (unsigned long long)plan.seed,
+           (unsigned long long)plan.cases);
+    return plan;
 }
 
 /* splitmix64: any seed will do. */
@@ -62,13 +60,25 @@ static uint64_t fraction(struct values *v, unsigned bits)
     }
 }
 
+/* Next to multiples of pi/4, sqrt(1/2), ln 2 and 1: where series and reductions are at stake. */
+static struct f80 landmark(struct values *v)
+{
+    static const uint64_t mantissas[] = {0xc90fdaa22168c235, 0x96cbe3f9990e91a8,
+                                         0xb504f333f9de6484, 0xb17217f7d1cf79ac,
+                                         0x8000000000000000, 0xffffffffffffffff};
+    uint64_t m = mantissas[values_below(v, 6)] + values_below(v, 5) - 2;
+
+    return (struct f80){m | (uint64_t)1 << 63,
+                        (uint16_t)((values_bits(v) & 0x8000) | (0x3fff - 3 + values_below(v, 8)))};
+}
+
 struct f80 values_f80(struct values *v)
 {
     uint64_t top = (uint64_t)1 << 63, m = fraction(v, 63);
     uint16_t sign = (uint16_t)(values_bits(v) & 0x8000);
     unsigned exp;
 
-    switch (values_below(v, 20)) {
+    switch (values_below(v, 21)) {
     case 0:
         return (struct f80){0, sign};
     case 1:
@@ -104,6 +114,8 @@ struct f80 values_f80(struct values *v)
     case 13:
         exp = values_below(v, 0x7fff);
         break;
+    case 14:
+        return landmark(v);
     default:
         exp = 0x3fff - 66 + values_below(v, 132);
         break;
@@ -185,6 +197,71 @@ uint64_t values_f64(struct values *v)
 uint32_t values_f32(struct values *v)
 {
     return (uint32_t)ieee(v, 8, 23);
+}
+
+/* Biased exponents and fractions of `bits` bits. */
+struct parts {
+    unsigned exp;
+    uint64_t fraction;
+};
+
+static void edge_pair(struct values *v, unsigned exp_max, unsigned bits, struct parts *a,
+                      struct parts *b)
+{
+    uint64_t mask = ((uint64_t)1 << bits) - 1, r = values_bits(v);
+    unsigned bias = exp_max >> 1, length = (unsigned)(r >> 8) % bits;
+
+    a->exp = 1 + (unsigned)(r >> 32) % (bias - 1);
+    switch (r & 3) {
+    case 0: /* a trifle below the smallest normal number: all ones times a power of two */
+        b->exp = bias - a->exp;
+        a->fraction = mask - values_below(v, 3);
+        b->fraction = values_below(v, 2);
+        break;
+    case 1: /* about the largest number */
+        a->exp += bias;
+        b->exp = exp_max - 1 + bias - a->exp;
+        a->fraction = mask - values_below(v, 3);
+        b->fraction = values_below(v, 3);
+        break;
+    default: /* odd significands that together have one bit more or less than fits */
+        a->exp = b->exp = bias;
+        a->fraction =
+            (mask & mask << (bits - length)) | (length ? (uint64_t)1 << (bits - length) : 0);
+        length = bits - length + (unsigned)(r & 1);
+        length = length > bits ? bits : length;
+        b->fraction = (values_bits(v) & mask & mask << (bits - length)) |
+                      (length ? (uint64_t)1 << (bits - length) : 0);
+        break;
+    }
+}
+
+void values_pair_f80(struct values *v, struct f80 *a, struct f80 *b)
+{
+    uint64_t top = (uint64_t)1 << 63;
+    struct parts x, y;
+
+    edge_pair(v, 0x7fff, 63, &x, &y);
+    *a = (struct f80){top | x.fraction, (uint16_t)((values_bits(v) & 0x8000) | x.exp)};
+    *b = (struct f80){top | y.fraction, (uint16_t)((values_bits(v) & 0x8000) | y.exp)};
+}
+
+void values_pair_f64(struct values *v, uint64_t *a, uint64_t *b)
+{
+    struct parts x, y;
+
+    edge_pair(v, 0x7ff, 52, &x, &y);
+    *a = values_bits(v) << 63 | (uint64_t)x.exp << 52 | x.fraction;
+    *b = values_bits(v) << 63 | (uint64_t)y.exp << 52 | y.fraction;
+}
+
+void values_pair_f32(struct values *v, uint32_t *a, uint32_t *b)
+{
+    struct parts x, y;
+
+    edge_pair(v, 0xff, 23, &x, &y);
+    *a = (uint32_t)values_bits(v) << 31 | x.exp << 23 | (uint32_t)x.fraction;
+    *b = (uint32_t)values_bits(v) << 31 | y.exp << 23 | (uint32_t)y.fraction;
 }
 
 uint64_t values_integer(struct values *v, unsigned bits)

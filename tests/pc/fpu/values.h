@@ -11,8 +11,13 @@ struct values {
     uint64_t state;
 };
 
-uint64_t values_seed(void);            /* fresh in every run, or $HALTER_SEED */
-uint64_t values_count(uint64_t usual); /* or $HALTER_CASES */
+/* What a run does: its first argument is the number of cases a form, $HALTER_SEED its seed. Prints
+ * both, so that a failure can be had again. */
+struct values_plan {
+    uint64_t seed;
+    uint64_t cases;
+};
+struct values_plan values_plan(int argc, char **argv, uint64_t usual_cases);
 
 uint64_t values_bits(struct values *v);
 unsigned values_below(struct values *v, unsigned n);
@@ -21,6 +26,12 @@ struct f80 values_f80(struct values *v);
 struct f80 values_f80_near(struct values *v, struct f80 other); /* close enough to interact */
 uint64_t values_f64(struct values *v);
 uint32_t values_f32(struct values *v);
+
+/* Two factors whose product lies at an edge: of tiny, of too large, of exact. */
+void values_pair_f80(struct values *v, struct f80 *a, struct f80 *b);
+void values_pair_f64(struct values *v, uint64_t *a, uint64_t *b);
+void values_pair_f32(struct values *v, uint32_t *a, uint32_t *b);
+
 uint64_t values_integer(struct values *v, unsigned bits);
 void values_bcd(struct values *v, uint8_t bytes[10]);
 

@@ -10,6 +10,11 @@ enum { CONTROL = 0, STATUS = 2, TAGS = 4, REGISTERS = 32, XMM = 160, MXCSR = 24 
 
 static void fill_registers(struct fpu *fpu, struct values *v)
 {
+    if (values_below(v, 16) == 0) {
+        for (unsigned n = 0; n < 8; n += 2)
+            values_pair_f80(v, &fpu->st[n].f, &fpu->st[n + 1].f);
+        return;
+    }
     for (unsigned n = 0; n < 8; n++) {
         struct f80 other = fpu->st[(n + 7) & 7].f;
         fpu->st[n].f = n && values_below(v, 2) ? values_f80_near(v, other) : values_f80(v);
@@ -65,18 +70,20 @@ void x87_case_make(struct x87_case *c, struct values *v)
     c->rax = values_bits(v);
 }
 
-static void run_ours(struct x87_case *c)
+void x87_case_run_here(struct x87_case *c)
 {
-    struct x87_form form = x87_form(c->esc, c->modrm, true);
+    struct x87_form form = x87_form(c->esc, c->modrm, !c->operand16);
+    enum x87_layout layout = c->operand16 ? X87_PROTECTED_16 : X87_PROTECTED_32;
     uint8_t bytes[128];
     uint8_t reg = c->modrm >> 3 & 7;
 
+    c->fpu = c->before;
     switch (form.kind) {
     case X87_LOAD:
-        x87_load(&c->fpu, c->esc, reg, c->memory, X87_PROTECTED_32);
+        x87_load(&c->fpu, c->esc, reg, c->memory, layout);
         break;
     case X87_STORE: {
-        struct x87_stored stored = x87_store(&c->fpu, c->esc, reg, bytes, X87_PROTECTED_32);
+        struct x87_stored stored = x87_store(&c->fpu, c->esc, reg, bytes, layout);
         if (stored.write)
             memcpy(c->memory, bytes, form.bytes);
         x87_store_commit(&c->fpu, stored);
@@ -89,19 +96,6 @@ static void run_ours(struct x87_case *c)
         c->eflags = x87_register(&c->fpu, c->esc, c->modrm, c->eflags);
         break;
     }
-}
-
-void x87_case_run(struct x87_case *c, const struct native_code *code)
-{
-    memset(c->native.before, 0, sizeof(c->native.before));
-    fpu_fxsave(&c->before, c->native.before, true, true);
-    memcpy(c->native.memory, c->memory, sizeof(c->memory));
-    c->native.eflags = c->eflags;
-    c->native.rax = c->rax;
-    native_run(code, &c->native);
-
-    c->fpu = c->before;
-    run_ours(c);
 }
 
 bool x87_case_transcendental(const struct x87_case *c)
@@ -138,6 +132,14 @@ static void forgive_last_place(struct x87_case *c, uint8_t image[512])
     image[STATUS + 1] = (uint8_t)((image[STATUS + 1] & ~2) | (c->native.after[STATUS + 1] & 2));
 }
 
+bool x87_case_last_place_differs(const struct x87_case *c)
+{
+    uint8_t image[512];
+
+    fpu_fxsave(&c->fpu, image, true, true);
+    return memcmp(image + REGISTERS, c->native.after + REGISTERS, 128) != 0;
+}
+
 const char *x87_case_difference(struct x87_case *c)
 {
     uint8_t image[512];
@@ -145,7 +147,7 @@ const char *x87_case_difference(struct x87_case *c)
     fpu_fxsave(&c->fpu, image, true, true);
     if (x87_case_transcendental(c))
         forgive_last_place(c, image);
-    if (c->native.trapped)
+    if (c->native.trapped || c->native.undefined)
         return "trap";
     if (memcmp(image + CONTROL, c->native.after + CONTROL, 2) != 0)
         return "control";

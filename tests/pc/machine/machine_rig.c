@@ -30,13 +30,19 @@ static void log_line(void *opaque, enum pc_log level, const char *text)
 
 void machine_rig_init(struct machine_rig *rig)
 {
+    machine_rig_init_ram(rig, MACHINE_RIG_RAM);
+}
+
+void machine_rig_init_ram(struct machine_rig *rig, uint32_t ram_bytes)
+{
     struct pc_config config = {.model = PC_MODEL_PENTIUM_M, .rtc_seconds = 1000000000};
     struct pc_ports ports = {
-        .opaque = rig, .console_out = console_out, .log = log_line, .ram_bytes = MACHINE_RIG_RAM};
+        .opaque = rig, .console_out = console_out, .log = log_line, .ram_bytes = ram_bytes};
 
     memset(rig, 0, sizeof *rig);
-    rig->memory = aligned_alloc(64, (pc_bytes(MACHINE_RIG_RAM) + 63) & ~(size_t)63);
-    rig->ram = calloc(1, MACHINE_RIG_RAM);
+    rig->ram_bytes = ram_bytes;
+    rig->memory = aligned_alloc(64, (pc_bytes(ram_bytes) + 63) & ~(size_t)63);
+    rig->ram = calloc(1, ram_bytes);
     assert_non_null(rig->memory);
     assert_non_null(rig->ram);
     ports.ram = rig->ram;

@@ -20,6 +20,7 @@ struct machine_rig {
     struct pc *pc;
     struct cpu *cpu;
     uint8_t *ram;
+    uint32_t ram_bytes;
     void *memory;
     char console[256], log[4096];
     uint8_t pause_at; /* a character that makes the console pause the machine */
@@ -29,6 +30,7 @@ struct machine_rig {
 #define MACHINE_RIG_RAM (32u << 20)
 
 void machine_rig_init(struct machine_rig *rig);
+void machine_rig_init_ram(struct machine_rig *rig, uint32_t ram_bytes);
 void machine_rig_finish(struct machine_rig *rig);
 
 void script_out(struct cpu *cpu, uint16_t port, uint8_t value);

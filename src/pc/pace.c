@@ -1,13 +1,15 @@
 /* pace.c: see pace.h. */
 #include "pace.h"
 
-#define SLICE_NS     8000000
-#define SLICE_LEAST  1000000
-#define LAG_LEAST    500000    /* a shorter lag is not worth a slice */
-#define LAG_MOST     100000000 /* what lies further back is given up */
-#define CATCH_UP     4         /* guest time goes at most so many times faster than the clock */
-#define ICOUNT_INSNS 2000000   /* of a deterministic slice: its length changes nothing */
-#define FIRST_GUESS  50000     /* instructions a millisecond */
+#define SLICE_NS      8000000
+#define SLICE_LEAST   1000000
+#define LAG_LEAST     500000    /* a shorter lag is not worth a slice */
+#define LAG_MOST      100000000 /* what lies further back is given up */
+#define CATCH_UP      4         /* guest time goes at most so many times faster than the clock */
+#define ICOUNT_INSNS  2000000   /* of a deterministic slice: its length changes nothing */
+#define MEASURE_INSNS 10000
+#define MEASURE_NS    10000
+#define FIRST_GUESS   50000 /* instructions a millisecond */
 
 void pace_init(struct pace *pace, uint32_t icount_q16, uint64_t now_ns, uint64_t guest_ns)
 {
@@ -61,10 +63,11 @@ struct pc_budget pace_slice(struct pace *pace, uint64_t now_ns, uint64_t guest_n
     };
 }
 
-/* Slices that mostly slept say little about the speed: they weigh by their instructions. */
+/* Whatever is long enough to be measured: a guess far too low makes slices short, and it must be
+ * able to grow from them. */
 void pace_measure(struct pace *pace, uint64_t insns, uint64_t took_ns)
 {
-    if (took_ns < SLICE_LEAST / 10 || insns < pace->insns_per_ms / 10)
+    if (insns < MEASURE_INSNS || took_ns < MEASURE_NS)
         return;
     uint64_t now = clamp(insns * 1000000 / took_ns, 1000, 100000000);
     pace->insns_per_ms = (3 * pace->insns_per_ms + now) / 4;

@@ -4,10 +4,10 @@
  * it to where the clock stood when the slice began, at the speed that the machine was measured to
  * have; what it cannot catch up with is given up. The deterministic pace is a constant. Nothing
  * here reads a clock: the caller does. */
-#ifndef HALTER_PACE_H
-#define HALTER_PACE_H
+#ifndef PC_PACE_H
+#define PC_PACE_H
 
-#include "pc/pc.h"
+#include "pc.h"
 
 struct pace {
     uint32_t icount_q16;   /* ns an instruction, in 1/65536 ns; 0: real time */
