@@ -15,8 +15,8 @@
 /* To be renewed when operands are made differently (values.c), never for another reason: the
  * failing test prints what it found. */
 enum { CASES = 200 };
-static const uint64_t x87_digest = 0x47513ea5bbfd9dcf;
-static const uint64_t simd_digest = 0xa89d49bf506c2713;
+static const uint64_t x87_digest = 0xaa8a2cee2387f5b7;
+static const uint64_t simd_digest = 0x45bacd7389087baa;
 
 static struct x87_case x87;
 static struct simd_case simd;

@@ -99,8 +99,13 @@ struct f80 values_f80(struct values *v)
     case 8:
         exp = 0x7ffe - values_below(v, 70);
         break;
-    case 9: /* where single and double end */
+    case 9: /* where double and single end */
         exp = 0x3fff - 1090 + values_below(v, 80);
+        if (values_bits(v) & 1) {
+            static const unsigned ends[] = {0x3fff - 1023, 0x3fff + 1023, 0x3fff - 127,
+                                            0x3fff + 127};
+            exp = ends[values_below(v, 4)];
+        }
         break;
     case 10:
         exp = 0x3fff + 1000 + values_below(v, 40);
