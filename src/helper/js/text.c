@@ -159,7 +159,7 @@ static size_t character_in(const uint8_t *in, JSChar **out)
     return 4;
 }
 
-/* `out` has room for `length` characters; the text has been checked. */
+/* `out` has room for `length` characters; the text is well-formed. */
 static size_t widen(const uint8_t *in, size_t length, JSChar *out)
 {
     JSChar *start = out;
