@@ -387,6 +387,8 @@ void script_error_copy(struct halter_script_error *to, char **storage,
 
 /* request.c */
 void request_arrived(struct process *process, const struct wire_frame *frame);
+/* As halter_provide, for names that are built in. */
+int request_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data);
 /* As halter_refuse, with the kind of error; DENIED is an event. */
 int request_refuse(struct halter_request *request, enum wire_error_kind kind, const char *message);
 /* Gives it back unanswered: its process is dead. */

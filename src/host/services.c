@@ -81,8 +81,12 @@ static void finish(struct halter_host *host, struct order *order,
     services_fn fn = order->fn;
     void *data = order->data;
     order_free(order);
-    if (fn)
-        fn(host, answer, data);
+    if (!fn)
+        return;
+    /* Events wait: what a callback of the application does must not take the work from under fn. */
+    host->depth++;
+    fn(host, answer, data);
+    host->depth--;
 }
 
 static void fail_sent(struct halter_host *host, bool all, const char *why)
