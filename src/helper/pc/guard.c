@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,6 +46,7 @@ static _Noreturn void run_child(int (*child)(void *opaque, struct guard_pulse *p
                                 int keep_fd, struct guard_pulse *pulse, pid_t parent)
 {
     sigset_t none;
+    int status;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before that was asked for */
@@ -53,7 +55,9 @@ static _Noreturn void run_child(int (*child)(void *opaque, struct guard_pulse *p
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!confine(keep_fd))
         _exit(EXIT_FAILURE);
-    exit(child(opaque, pulse));
+    status = child(opaque, pulse);
+    fflush(NULL);
+    _exit(status); /* what runs at an exit may ask for more than the compartment grants */
 }
 
 /* Waits for the child's end, a signal of ours, or a pulse that has stopped. */

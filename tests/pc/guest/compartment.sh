@@ -98,7 +98,7 @@ SESSION
         sleep 0.5
         printf '\001x'
         sleep 1
-    } | script -qec "sh $work/session" "$work/typed" >/dev/null 2>&1
+    } | script -qfec "sh $work/session" "$work/typed" >/dev/null 2>&1
     cat "$work/typed"
     grep -q 'status 5' "$work/typed" && grep -q 'as before' "$work/typed"
 }
