@@ -159,14 +159,15 @@ HALTER_API const char *halter_guest_state_text(enum halter_guest_state state);
 
 struct halter_plugin_options {
     size_t size;             /* set by HALTER_PLUGIN_INIT */
-    const char *name;        /* for events, logs and errors; default: the path, or "plugin" */
+    const char *name;        /* for events, logs and errors; host.state is kept under it. Default: its
+                                manifest's, else the path, or "plugin" */
     const char *path;        /* the file, read when source is NULL; else only named in errors */
     const char *source;      /* UTF-8 */
     size_t source_bytes;     /* 0: source is terminated by NUL */
     const char *const *grants; /* what the user allows, ended by NULL; NULL: nothing. Each is the
                                   name of a capability (see halter_provide) or a text such as
                                   "state:read" or "network:https://api.example.org": see
-                                  halter-plugin(5). With a manifest, what it does not ask for does not
+                                  halter-permissions(5). With a manifest, what it does not ask for does not
                                   hold, granted or not */
     uint32_t load_deadline_ms; /* default 2000 */
     uint32_t deadline_ms;    /* of a call, unless the call says; default 1000 */
@@ -217,6 +218,15 @@ HALTER_API void halter_guest_destroy(struct halter_guest *guest);
  */
 HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *source,
                                    size_t source_bytes);
+/*
+ * Changes what the user allows, for example when they have been asked and have answered. `grants` is as in
+ * the options, and replaces what it was. What is taken away is refused at once; names appear and vanish
+ * with the next process, for which the guest is reloaded as by halter_guest_reload(). On EMANIFEST a
+ * line for people is written to `why`, which may be NULL; nothing has changed.
+ * EINVAL, ENOMEM, EMANIFEST, EBUSY (a reload is under way), ECLOSED.
+ */
+HALTER_API int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
+                                  size_t why_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
 /* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
@@ -307,6 +317,7 @@ typedef void (*halter_provide_fn)(struct halter_guest *guest, struct halter_requ
  * Offers a capability. `name` is dotted identifiers, e.g. "ai.respond": host.ai.respond(…) gives a
  * promise and host.ai.respond.sync(…) blocks the script. Guests made later with the name among
  * their grants have it; in others it does not exist. EINVAL (a bad or taken name), ENOMEM.
+ * fetch, open, list and all below state are built in: halter-permissions(5) has their grants.
  */
 HALTER_API int halter_provide(struct halter_host *host, const char *name, halter_provide_fn fn,
                               void *data);
@@ -334,9 +345,9 @@ enum halter_event_type {
     HALTER_EVENT_STDERR = 9,        /* text: one line the helper wrote to its standard error */
     HALTER_EVENT_DROPPED = 10,      /* count: lines dropped over the rate since the last such event */
     HALTER_EVENT_DENIED = 11,       /* name, text: a reverse call that policy refused */
+    HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
     HALTER_EVENT_AUDIT = 13,        /* name, text: what a guest did with a built-in capability, or was
                                        denied (level: INFO or WARN) */
-    HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
 };
 
 enum halter_level { HALTER_DEBUG = 0, HALTER_INFO = 1, HALTER_WARN = 2, HALTER_ERR = 3 };

@@ -12,6 +12,7 @@
 
 static const struct verb *const verbs[] = {
     &run_verb,
+    &boot_verb,
     &image_verb,
     &check_verb,
 };

@@ -152,7 +152,7 @@ struct halter_guest {
     bool closing;          /* destroyed from a callback: to be freed */
     char *name, *path;
     char *capabilities;    /* names separated by '\n' */
-    struct source source, next_source;
+    struct source source, next_source, manifest;
     struct control_profile profile;
     uint32_t load_deadline_ms, deadline_ms, wall_cap_ms, queue_max;
     uint64_t memory_bytes;
@@ -168,7 +168,6 @@ struct halter_guest {
     unsigned pending;         /* calls accepted and not finished */
     struct timer backoff;
     struct permit permit;     /* what it may do */
-    char *state_name;         /* whose state it has: its manifest's name, else its own */
     uint64_t state_bytes;
     uint32_t output_bytes;
     unsigned fetches;         /* under way */

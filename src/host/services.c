@@ -14,7 +14,7 @@
 #define START_MS       10000 /* from the hello to being configured */
 #define PAUSE_MIN_MS   100   /* after one that did not start, doubling */
 #define PAUSE_MAX_MS   10000
-#define MAX_ORDERS     1024
+#define MAX_ORDERS     4096
 #define SERVICES_BYTES (1ull << 30) /* of memory: the largest answers, some at one time */
 
 struct order {
@@ -126,6 +126,12 @@ static int send_order(struct process *process, uint64_t id, const char *json, si
                             {(void *)(uintptr_t)body.locale.bytes, body.locale.length},
                             {(void *)(uintptr_t)json, bytes}};
     return send(process, (struct wire_frame){.type = WIRE_CALL, .id = id}, parts, 3);
+}
+
+/* One whose socket has closed is as good as dead: what is not sent waits for the next one. */
+static bool is_there(const struct services *services)
+{
+    return services->loaded && services->process->socket.fd >= 0;
 }
 
 static void send_waiting(struct halter_host *host)
@@ -321,7 +327,7 @@ uint64_t services_order(struct halter_host *host, const char *json, size_t bytes
     host->last_call_id += 2;
     order->id = host->last_call_id | 1;
     list_append(&services->orders, &order->link);
-    if (services->loaded)
+    if (is_there(services))
         send_waiting(host);
     return order->id;
 }
@@ -340,7 +346,7 @@ void services_cancel(struct halter_host *host, uint64_t id, bool tell)
         bool sent = !order->json;
         order_free(order);
         set_deadline(host);
-        if (sent && services->loaded) {
+        if (sent && is_there(services)) {
             char json[64];
             int length = snprintf(json, sizeof(json), "{\"op\":\"cancel\",\"id\":%llu}",
                                   (unsigned long long)id);

@@ -310,7 +310,7 @@ const char *pc_load(struct pc *pc, struct pc_reader in)
 
 uint64_t pc_hash(const struct pc *pc)
 {
-    uint64_t hash = hash_bytes(0, pc->ports.ram, pc->ports.ram_bytes);
+    uint64_t hash = hash_bytes(1, pc->ports.ram, pc->ports.ram_bytes);
 
     hash = cpu_hash(pc->cpu, hash);
     hash = clock_hash(&pc->clock, hash);

@@ -1,9 +1,11 @@
 /* main.c: halter-pc, a PC on standard input and output.
  *
- * Reads its command line, maps the files, and connects a runner (runner.h) with a terminal and a
- * script. Exit status: 0 the guest powered off or the last --until was seen; 1 it could not start;
- * 2 usage; 3 triple fault; 4 reset with --no-reboot; 5 left by Ctrl-A x or a closed output;
+ * Reads its command line, opens the files, and in a compartment (guard.h) connects a runner
+ * (runner.h) with a terminal and a script. Exit status: 0 the guest powered off or the last --until
+ * was seen; 1 it could not start; 2 usage; 3 triple fault; 4 reset with --no-reboot; 5 left by
+ * Ctrl-A x, a closed output or a signal; 6 the compartment's process died or was killed;
  * 124 --timeout. */
+#include "guard.h"
 #include "runner.h"
 #include "script.h"
 #include "terminal.h"
@@ -20,11 +22,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_START = 1, EXIT_USAGE, EXIT_SHUTDOWN, EXIT_RESET, EXIT_LEFT, EXIT_TIMEOUT = 124 };
+enum {
+    EXIT_START = 1,
+    EXIT_USAGE,
+    EXIT_SHUTDOWN,
+    EXIT_RESET,
+    EXIT_LEFT,
+    EXIT_DIED,
+    EXIT_TIMEOUT = 124
+};
 
 #define DEFAULT_COMMAND_LINE "console=ttyS0 cryptomgr.notests noisapnp quiet panic=-1"
 #define DEFAULT_RAM_MB       128
 #define DEFAULT_ICOUNT_NS    5
+#define STALL_MS             10000 /* a slice lasts 8 ms: this is a machine that hangs */
 
 struct options {
     const char *kernel, *initrd, *append, *save, *resume;
@@ -40,10 +51,15 @@ struct app {
     struct options options;
     struct terminal terminal;
     struct runner runner;
-    uint64_t started_ns;
+    struct runner_config config;
+    struct guard_pulse *pulse;
+    FILE *save;            /* opened before the compartment closes */
+    const uint8_t *resume; /* mapped, for the same reason */
+    size_t resume_bytes, resume_read;
+    uint64_t started_ns, started_insns;
     const struct script_step *sending; /* a step whose keys are not all on the wire yet */
     size_t sent;
-    bool timed_out, resumed;
+    bool timed_out;
 };
 
 static uint64_t now_ns(void *opaque)
@@ -235,34 +251,48 @@ static bool write_file(void *opaque, const void *bytes, size_t count)
     return fwrite(bytes, 1, count, opaque) == count;
 }
 
-static bool read_file(void *opaque, void *bytes, size_t count)
+static bool read_snapshot(void *opaque, void *bytes, size_t count)
 {
-    return fread(bytes, 1, count, opaque) == count;
+    struct app *app = opaque;
+
+    if (count > app->resume_bytes - app->resume_read)
+        return false;
+    memcpy(bytes, app->resume + app->resume_read, count);
+    app->resume_read += count;
+    return true;
 }
 
-static bool save(struct app *app, const char *path)
+static bool open_files(struct app *app)
 {
-    FILE *file = fopen(path, "wbe");
-    bool good = file && pc_save(app->runner.pc, (struct pc_writer){write_file, file});
+    const struct options *o = &app->options;
 
-    if (file && fclose(file) != 0)
+    if (o->resume && !map_file(o->resume, &app->resume, &app->resume_bytes))
+        return false;
+    if (o->save && !(app->save = fopen(o->save, "wbe"))) {
+        fprintf(stderr, "halter-pc: %s: %s\n", o->save, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool save(struct app *app)
+{
+    atomic_store(&app->pulse->napping, 1); /* a disk may take its time */
+    bool good = pc_save(app->runner.pc, (struct pc_writer){write_file, app->save});
+
+    if (fclose(app->save) != 0)
         good = false;
     if (!good)
-        fprintf(stderr, "halter-pc: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "halter-pc: %s: %s\n", app->options.save, strerror(errno));
     return good;
 }
 
-static bool resume(struct app *app, const char *path)
+static bool resume(struct app *app)
 {
-    FILE *file = fopen(path, "rbe");
-    const char *wrong = strerror(errno);
+    const char *wrong = pc_load(app->runner.pc, (struct pc_reader){read_snapshot, app});
 
-    if (file) {
-        wrong = pc_load(app->runner.pc, (struct pc_reader){read_file, file});
-        fclose(file);
-    }
     if (wrong)
-        fprintf(stderr, "halter-pc: %s: %s\n", path, wrong);
+        fprintf(stderr, "halter-pc: %s: %s\n", app->options.resume, wrong);
     return !wrong;
 }
 
@@ -330,7 +360,10 @@ static bool attend(void *opaque, struct pc *pc, uint64_t nap_ns)
     push_keys(app);
     if (timeout_ns && nap_ns > timeout_ns - elapsed)
         nap_ns = timeout_ns - elapsed;
+    atomic_fetch_add(&app->pulse->beats, 1);
+    atomic_store(&app->pulse->napping, nap_ns > 0);
     event = terminal_read(&app->terminal, nap_ns, keys, &count);
+    atomic_store(&app->pulse->napping, 0);
     if (event == TERMINAL_KEYS)
         pc_console_in(pc, 0, keys, count);
     return event != TERMINAL_LEAVE;
@@ -348,7 +381,7 @@ static void print_stats(const struct app *app)
 {
     double wall = (double)(now_ns(NULL) - app->started_ns) / 1e9;
     double slept = (double)app->runner.stats.slept_ns / 1e9;
-    double insns = (double)pc_insns(app->runner.pc);
+    double insns = (double)(pc_insns(app->runner.pc) - app->started_insns);
 
     fprintf(stderr,
             "halter-pc: %.3f G instructions, %.3f s guest, %.3f s wall, %.3f s asleep, %.1f MIPS, "
@@ -378,61 +411,98 @@ static int status_of(struct app *app, enum pc_stop stop)
     }
 }
 
-static int run(struct app *app, const struct runner_config *config)
+/* In the compartment. */
+static int run(void *opaque, struct guard_pulse *pulse)
 {
+    struct app *app = opaque;
     struct options *o = &app->options;
     struct runner_host host = {.opaque = app,
                                .now_ns = now_ns,
                                .console_out = console_out,
                                .log = log_line,
                                .attend = attend};
-    const char *wrong = runner_init(&app->runner, config, &host);
+    const char *wrong = runner_init(&app->runner, &app->config, &host);
     int status = EXIT_START;
 
+    app->pulse = pulse;
     if (wrong) {
         fprintf(stderr, "halter-pc: %s\n", wrong);
-    } else if (!o->resume || resume(app, o->resume)) {
+    } else if (!app->resume || resume(app)) {
         app->started_ns = now_ns(NULL);
-        terminal_init(&app->terminal, STDIN_FILENO, STDOUT_FILENO);
+        app->started_insns = pc_insns(app->runner.pc);
         begin_sending(app, script_start(&o->script));
         enum pc_stop stop = runner_run(&app->runner);
-        terminal_finish(&app->terminal);
+        terminal_flush(&app->terminal);
         status = status_of(app, stop);
         if (o->stats)
             print_stats(app);
         if (o->hash)
             fprintf(stderr, "halter-pc: hash %016" PRIx64 "\n", pc_hash(app->runner.pc));
-        if (o->save && !save(app, o->save))
+        if (app->save && !save(app))
             status = EXIT_START;
     }
     runner_destroy(&app->runner);
     return status;
 }
 
+static int status_of_guard(struct guard_result result)
+{
+    switch (result.end) {
+    case GUARD_EXITED:
+        return result.status;
+    case GUARD_KILLED:
+        fprintf(stderr, "halter-pc: the machine's process died of signal %d (%s)\n", result.status,
+                strsignal(result.status));
+        return EXIT_DIED;
+    case GUARD_STALLED:
+        fprintf(stderr, "halter-pc: the machine did not answer for %d s: killed\n",
+                STALL_MS / 1000);
+        return EXIT_DIED;
+    case GUARD_SIGNAL:
+        return EXIT_LEFT;
+    default:
+        fprintf(stderr, "halter-pc: the machine's process: %s\n", strerror(errno));
+        return EXIT_START;
+    }
+}
+
+static bool prepare(struct app *app)
+{
+    struct options *o = &app->options;
+    struct runner_config *config = &app->config;
+
+    if (!map_file(o->kernel, &config->image.kernel, &config->image.kernel_bytes) ||
+        (o->initrd && !map_file(o->initrd, &config->image.initrd, &config->image.initrd_bytes)) ||
+        !open_files(app))
+        return false;
+    config->pc = o->pc;
+    config->image.command_line = o->append;
+    config->ram_bytes = o->ram_mb << 20;
+    config->icount_q16 = (uint32_t)(o->icount_ns * 65536);
+    config->slice_insns = o->slice_insns;
+    config->no_reboot = o->no_reboot;
+    config->ram = mmap(NULL, config->ram_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (config->ram == MAP_FAILED) {
+        fprintf(stderr, "halter-pc: %u MB of RAM: %s\n", o->ram_mb, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static struct app app;
-    struct options *o = &app.options;
-    struct runner_config config = {0};
+    struct guard_result result;
 
-    if (!parse(o, argc, argv)) {
+    if (!parse(&app.options, argc, argv)) {
         fputs(usage, stderr);
         return EXIT_USAGE;
     }
-    if (!map_file(o->kernel, &config.image.kernel, &config.image.kernel_bytes) ||
-        (o->initrd && !map_file(o->initrd, &config.image.initrd, &config.image.initrd_bytes)))
+    if (!prepare(&app))
         return EXIT_START;
-    config.pc = o->pc;
-    config.image.command_line = o->append;
-    config.ram_bytes = o->ram_mb << 20;
-    config.icount_q16 = (uint32_t)(o->icount_ns * 65536);
-    config.slice_insns = o->slice_insns;
-    config.no_reboot = o->no_reboot;
-    config.ram = mmap(NULL, config.ram_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (config.ram == MAP_FAILED) {
-        fprintf(stderr, "halter-pc: %u MB of RAM: %s\n", o->ram_mb, strerror(errno));
-        return EXIT_START;
-    }
-    return run(&app, &config);
+    terminal_init(&app.terminal, STDIN_FILENO, STDOUT_FILENO);
+    result = guard_run(run, &app, app.save ? fileno(app.save) : -1, STALL_MS);
+    terminal_finish(&app.terminal);
+    return status_of_guard(result);
 }

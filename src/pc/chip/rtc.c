@@ -204,11 +204,21 @@ static uint8_t flags(const struct rtc *rtc)
     return c;
 }
 
+/* Keeps what has happened so far: the next look goes no further back than here. Also before a
+ * register changes, because flags are worked out from the registers as they are. */
+static void keep_flags(struct rtc *rtc)
+{
+    rtc->kept_c = flags(rtc) & (C_PF | C_AF | C_UF);
+    rtc->seen_ns = rtc_now(rtc);
+}
+
 /* Sets the line, and the events that can raise it. */
 static void schedule(struct rtc *rtc)
 {
     uint64_t now = rtc_now(rtc);
-    bool pending = flags(rtc) & C_IRQF;
+
+    keep_flags(rtc);
+    bool pending = rtc->kept_c & rtc->cmos[B];
 
     line_set(&rtc->irq, pending);
     clock_cancel(rtc->clock, &rtc->second);
@@ -317,9 +327,7 @@ static void write_time(struct rtc *rtc, unsigned index, uint8_t value)
 
 static void write_register(struct rtc *rtc, unsigned index, uint8_t value)
 {
-    /* Flags are worked out from the registers as they are: keep those that came under the old. */
-    rtc->kept_c = flags(rtc) & (C_PF | C_AF | C_UF);
-    rtc->seen_ns = rtc_now(rtc);
+    keep_flags(rtc);
     if (is_time(index))
         write_time(rtc, index, value);
     else if (index == A)
