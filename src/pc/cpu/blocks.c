@@ -4,8 +4,8 @@
  * alone only gets a key that nothing matches, so links to it need no unlinking.
  *
  * Every write to RAM, whoever writes, goes past the code map here. Decoding touches no page before
- * execution does: it stops at the page's end, and an instruction that straddles it is a block of its
- * own (KEY_CROSS), whose second page is looked up each time it runs.
+ * execution does: it stops at the page's end, and an instruction that straddles it is a block of
+ * its own (KEY_CROSS), whose second page is looked up each time it runs.
  */
 #include "pc/cpu/internal.h"
 
@@ -247,9 +247,8 @@ static struct block *make_crossing(struct cpu *cpu, uint32_t key, linear_t lin, 
     for (unsigned i = 0; i < sizeof code; i++) {
         bool second = i >= first;
         phys_t at = second ? phys2 + (i - first) : phys + i;
-        code[i] = (second ? mmio2 : mmio)
-                      ? (uint8_t)cpu->bus.mmio_read(cpu->bus.opaque, at, 1)
-                      : cpu->ram[at];
+        code[i] = (second ? mmio2 : mmio) ? (uint8_t)cpu->bus.mmio_read(cpu->bus.opaque, at, 1)
+                                          : cpu->ram[at];
     }
     struct block *b = mmio || mmio2 ? cpu->scratch : arena_block(cpu);
     b->phys = phys;

@@ -34,8 +34,7 @@ int cpu_init(struct cpu *cpu, const struct cpu_bus *bus, enum cpu_model model, v
 /* The segment that RESET leaves (SDM 3A table 9-1). */
 static struct segment reset_segment(void)
 {
-    return (struct segment){.limit = 0xffff,
-                            .attr = DESC_P | DESC_S | DESC_RW | DESC_ACCESSED};
+    return (struct segment){.limit = 0xffff, .attr = DESC_P | DESC_S | DESC_RW | DESC_ACCESSED};
 }
 
 static void reset_tables(struct cpu *cpu)

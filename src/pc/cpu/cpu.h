@@ -14,8 +14,9 @@ struct cpu;
 
 /*
  * What the processor sees of the machine. All of it is called on cold paths only: plain RAM is
- * reached through `ram` without a call. Ports and MMIO are 1, 2 or 4 bytes; a wider or page-crossing
- * access is split by the processor. A value narrower than 32 bits is taken from the low bits.
+ * reached through `ram` without a call. Ports and MMIO are 1, 2 or 4 bytes; a wider or
+ * page-crossing access is split by the processor. A value narrower than 32 bits is taken from the
+ * low bits.
  */
 struct cpu_bus {
     void *opaque;
@@ -57,8 +58,8 @@ enum cpu_stop {
 size_t cpu_cache_bytes(uint32_t ram_bytes);
 
 /*
- * Makes a processor in `cpu` (cpu_struct_bytes() bytes, 64-byte aligned), reset. Copies `bus`; borrows
- * `cache` for the processor's life. 0, or -1 when the cache is too small.
+ * Makes a processor in `cpu` (cpu_struct_bytes() bytes, 64-byte aligned), reset. Copies `bus`;
+ * borrows `cache` for the processor's life. 0, or -1 when the cache is too small.
  */
 int cpu_init(struct cpu *cpu, const struct cpu_bus *bus, enum cpu_model model, void *cache,
              size_t cache_bytes);
@@ -68,11 +69,12 @@ size_t cpu_struct_bytes(void);
 void cpu_reset(struct cpu *cpu);
 
 /* Runs at most `insns` instructions, exactly that many when nothing else stops it. An iteration of
- * a repeated string instruction counts one; so does the delivery of nothing: interrupts are free. */
+ * a repeated string instruction counts one; so does the delivery of nothing: interrupts are free.
+ */
 enum cpu_stop cpu_run(struct cpu *cpu, uint64_t insns);
 
-/* The lines. May be called at any time, also from inside a bus function: the interrupt is then taken
- * right after the current instruction, as IF and the interrupt shadow allow. */
+/* The lines. May be called at any time, also from inside a bus function: the interrupt is then
+ * taken right after the current instruction, as IF and the interrupt shadow allow. */
 void cpu_set_intr(struct cpu *cpu, bool level);
 void cpu_set_nmi(struct cpu *cpu, bool level); /* edge: taken once for each rise */
 void cpu_set_a20(struct cpu *cpu, bool enabled);
@@ -104,8 +106,8 @@ uint32_t cpu_get_eflags(const struct cpu *cpu); /* with the lazy flags worked ou
  */
 void cpu_enter_flat32(struct cpu *cpu, uint32_t entry, uint32_t gdt, uint16_t gdt_limit);
 
-/* A report of the state for people: registers, segments, the bytes at EIP, the last branches and the
- * last exceptions. Writes at most `bytes` with the final NUL, returns the length it wrote. */
+/* A report of the state for people: registers, segments, the bytes at EIP, the last branches and
+ * the last exceptions. Writes at most `bytes` with the final NUL, returns the length it wrote. */
 size_t cpu_dump(struct cpu *cpu, char *text, size_t bytes);
 
 #endif

@@ -92,7 +92,7 @@ static void read_prefixes(struct reader *r, struct insn *insn, bool code32)
 /* 16-bit addressing forms (SDM 2A table 2-1). */
 static void read_memory16(struct reader *r, struct insn *insn)
 {
-    static const uint8_t bases[8] = {CPU_EBX,     CPU_EBX, CPU_EBP, CPU_EBP,
+    static const uint8_t bases[8] = {CPU_EBX,     CPU_EBX,     CPU_EBP, CPU_EBP,
                                      INSN_NO_REG, INSN_NO_REG, CPU_EBP, CPU_EBX};
     static const uint8_t indexes[8] = {CPU_ESI, CPU_EDI, CPU_ESI,     CPU_EDI,
                                        CPU_ESI, CPU_EDI, INSN_NO_REG, INSN_NO_REG};
@@ -212,8 +212,7 @@ static enum insn_status find_entry(const struct isa_index *index, struct insn *i
 /* LOCK is allowed for a read-modify-write of memory only (SDM 2A "LOCK"). */
 static bool lock_is_wrong(const struct insn *insn)
 {
-    return insn->lock &&
-           !(insn->entry && (insn->entry->attr & ISA_LOCK) && insn_is_memory(insn));
+    return insn->lock && !(insn->entry && (insn->entry->attr & ISA_LOCK) && insn_is_memory(insn));
 }
 
 /* Forms that the table's shape cannot tell apart. */

@@ -10,7 +10,7 @@ static const char *const names8[] = {"al", "cl", "dl", "bl", "ah", "ch", "dh", "
 static const char *const names16[] = {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"};
 static const char *const names32[] = {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"};
 static const char *const segments[] = {"es", "cs", "ss", "ds", "fs", "gs", "?", "?"};
-static const char *const conditions[] = {"o", "no", "b", "nb", "z",  "nz", "be", "nbe",
+static const char *const conditions[] = {"o", "no", "b", "nb", "z", "nz", "be", "nbe",
                                          "s", "ns", "p", "np", "l", "nl", "le", "nle"};
 
 static const char *sized_name(unsigned n, unsigned size)
@@ -249,7 +249,8 @@ static void add_prefixes(struct text *t, const struct insn *i)
 {
     if (i->lock)
         text_add(t, "lock ");
-    bool compares = i->opcode == 0xa6 || i->opcode == 0xa7 || i->opcode == 0xae || i->opcode == 0xaf;
+    bool compares =
+        i->opcode == 0xa6 || i->opcode == 0xa7 || i->opcode == 0xae || i->opcode == 0xaf;
     if (i->entry && (i->entry->attr & ISA_REP) && i->rep)
         text_add(t, i->rep == 0xf2 ? "repne " : compares ? "repe " : "rep ");
 }

@@ -14,7 +14,7 @@ static void add_register(struct text *t, const char *name, uint32_t value)
 
 static void add_general(struct text *t, const struct cpu *cpu)
 {
-    static const char *const names[8] = {"eax", " ecx", " edx", " ebx",
+    static const char *const names[8] = {"eax",   " ecx", " edx", " ebx",
                                          "\nesp", " ebp", " esi", " edi"};
     for (unsigned i = 0; i < 8; i++)
         add_register(t, names[i], (uint32_t)cpu->reg[i]);
@@ -88,8 +88,8 @@ static void add_code(struct text *t, const struct cpu *cpu)
 
 static void add_history(struct text *t, const struct cpu *cpu)
 {
-    uint32_t first = cpu->exception_count < EXCEPTION_LOG ? 0
-                                                          : cpu->exception_count - EXCEPTION_LOG;
+    uint32_t first =
+        cpu->exception_count < EXCEPTION_LOG ? 0 : cpu->exception_count - EXCEPTION_LOG;
     for (uint32_t i = first; i < cpu->exception_count; i++) {
         const struct fault *f = &cpu->exceptions[i % EXCEPTION_LOG];
         text_add(t, "exception ");

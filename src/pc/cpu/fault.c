@@ -1,7 +1,7 @@
 /*
  * Exceptions and interrupts: noting one, and entering its handler through the interrupt table of
- * real mode or the gates of protected mode. A delivery checks everything and writes its frame in one
- * piece before it changes a register, so a fault on the way leaves the old state to report.
+ * real mode or the gates of protected mode. A delivery checks everything and writes its frame in
+ * one piece before it changes a register, so a fault on the way leaves the old state to report.
  */
 #include "pc/cpu/internal.h"
 
@@ -38,8 +38,7 @@ static bool enter_real(struct cpu *cpu, uint8_t vector)
         return cpu_fault_code(cpu, VEC_GP, (uint16_t)(vector * 8 + 2));
     if (!mmu_read(cpu, cpu->idt_base + vector * 4u, target, 4, false))
         return false;
-    uint16_t frame[3] = {(uint16_t)cpu->eip, cpu->seg[SEG_CS].selector,
-                         (uint16_t)cpu_eflags(cpu)};
+    uint16_t frame[3] = {(uint16_t)cpu->eip, cpu->seg[SEG_CS].selector, (uint16_t)cpu_eflags(cpu)};
     uint16_t sp = (uint16_t)(cpu->reg[CPU_ESP] - 6);
     linear_t lin;
     if (!seg_linear(cpu, SEG_SS, sp, 6, SEG_WRITE, &lin) || !mmu_write(cpu, lin, frame, 6, false))
@@ -137,7 +136,8 @@ static void build_frame(const struct cpu *cpu, struct frame *f, bool outer_stack
     }
 }
 
-/* Writes the frame below `esp` on `ss`, at the handler's privilege; returns the new ESP in place. */
+/* Writes the frame below `esp` on `ss`, at the handler's privilege; returns the new ESP in place.
+ */
 static bool push_frame(struct cpu *cpu, const struct frame *f, bool wide, const struct segment *ss,
                        uint32_t *esp, bool user)
 {
@@ -205,8 +205,7 @@ static bool enter_protected(struct cpu *cpu, uint8_t vector, enum delivery how, 
     return true;
 }
 
-bool fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool has_error,
-                 uint16_t error)
+bool fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool has_error, uint16_t error)
 {
     /* INT n is not external, but an exception on its own account is (EXT, SDM 3A 6.13). */
     cpu->external = how != DELIVER_SOFTWARE;

@@ -1,7 +1,7 @@
 /*
- * The six status flags, kept lazily as {result, carry vector}. Whatever sets flags leaves its result
- * and, in bit i of the carry vector, the carry (or borrow) out of bit i, moved up so that the
- * operand's top bit is bit 31:
+ * The six status flags, kept lazily as {result, carry vector}. Whatever sets flags leaves its
+ * result and, in bit i of the carry vector, the carry (or borrow) out of bit i, moved up so that
+ * the operand's top bit is bit 31:
  *
  *      CF = carry[31]    OF = carry[31] ^ carry[30]    AF = carry[3]
  *      ZF = result[31:0] == 0    SF = result[63]    PF = parity(result[7:0] ^ result[39:32])
@@ -148,8 +148,7 @@ static inline void flags_set_status(struct cpu *cpu, uint32_t flags)
     if (flags & FLAG_SF)
         result |= 1ull << 63;
     cpu->flags_result = result;
-    cpu->flags_carry =
-        carry_make(flags & FLAG_CF, flags & FLAG_OF, flags & FLAG_AF);
+    cpu->flags_carry = carry_make(flags & FLAG_CF, flags & FLAG_OF, flags & FLAG_AF);
 }
 
 static inline void flags_set_zf(struct cpu *cpu, bool zf)

@@ -38,9 +38,9 @@ static uint16_t fused_family(uint16_t op)
     }
 }
 
-/* The comparison jumps by the target in the micro-op behind it, which stays where it is. Nothing
- * can leave between the two: a comparison writes nothing, and if it faults it has not jumped. But a
- * load from a device may ask to leave after it, so blocks.c looks for that (OP_leave). */
+/* The comparison jumps by the target in the micro-op behind it, which stays where it is. If it
+ * reads a device that asks to leave after it, that micro-op has become OP_leave, and ops.inc heeds
+ * it. */
 static void fuse_jump(struct block *b)
 {
     if (b->insns < 2)

@@ -13,8 +13,8 @@
 
 enum mmu_access { MMU_READ, MMU_WRITE, MMU_FETCH };
 
-/* Access memory by linear address, up to a page, whatever it is; pages are checked before a byte moves.
- * `user`: with the rights of privilege level 3. */
+/* Access memory by linear address, up to a page, whatever it is; pages are checked before a byte
+ * moves. `user`: with the rights of privilege level 3. */
 bool mmu_read(struct cpu *cpu, linear_t lin, void *bytes, unsigned count, bool user);
 bool mmu_write(struct cpu *cpu, linear_t lin, const void *bytes, unsigned count, bool user);
 /* Only the checks (and the TLB fills) of such an access. */

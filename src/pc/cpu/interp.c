@@ -44,8 +44,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
     }
 
 #define TLB_AT(ea)               (&tlb[(ea) >> 12 & (TLB_ENTRIES - 1)])
-#define TLB_HIT(ea, size, entry)                                                                   \
-    ((((ea) + (uint32_t)((size)-1)) & ~(uint32_t)PAGE_MASK) == (entry))
+#define TLB_HIT(ea, size, entry) ((((ea) + (uint32_t)((size)-1)) & ~(uint32_t)PAGE_MASK) == (entry))
 
 #define LOAD(W, var, ea)                                                                           \
     type_##W var;                                                                                  \
@@ -94,17 +93,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
 /* ---- control ------------------------------------------------------------------------------ */
 
 #if defined(__wasm__) || defined(PC_CPU_SWITCH)
-#define OP(name) case OP_##name:
-#define NEXT     goto next
-#define DISPATCH goto dispatch
+#    define OP(name) case OP_##name:
+#    define NEXT     goto next
+#    define DISPATCH goto dispatch
 #else
-#define OP(name) label_##name:
-#define NEXT                                                                                       \
-    {                                                                                              \
-        u++;                                                                                       \
-        goto *labels[u->op];                                                                       \
-    }
-#define DISPATCH goto *labels[u->op]
+#    define OP(name) label_##name:
+#    define NEXT                                                                                   \
+        {                                                                                          \
+            u++;                                                                                   \
+            goto *labels[u->op];                                                                   \
+        }
+#    define DISPATCH goto *labels[u->op]
 #endif
 
 /* Goes to `target` by link `k` of the block, when there is one that still holds. */
@@ -154,12 +153,12 @@ void interp_run(struct cpu *cpu, struct block *b)
 {
 #if !defined(__wasm__) && !defined(PC_CPU_SWITCH)
     static const void *const labels[OP_COUNT] = {
-#define UOP(name) [OP_##name] = &&label_##name,
-#include "pc/cpu/uops.def"
-#undef UOP
-#define HELPER(name) [OP_H_##name] = &&helper,
-#include "pc/cpu/helpers.def"
-#undef HELPER
+#    define UOP(name) [OP_##name] = &&label_##name,
+#    include "pc/cpu/uops.def"
+#    undef UOP
+#    define HELPER(name) [OP_H_##name] = &&helper,
+#    include "pc/cpu/helpers.def"
+#    undef HELPER
     };
 #endif
     struct tlb_entry *const tlb = cpu->tlb;
@@ -219,12 +218,12 @@ next:
     u++;
 dispatch:
     switch (u->op) {
-#include "pc/cpu/ops.inc"
+#    include "pc/cpu/ops.inc"
     default:
         goto helper;
     }
 #else
-#include "pc/cpu/ops.inc"
+#    include "pc/cpu/ops.inc"
 #endif
 
 fault:

@@ -83,8 +83,9 @@ enum {
 #define W(flags) (flags)
 #define U(flags) (flags)
 #define INSN(map, opcode, ext, mnemonic, op1, op2, op3, attr, writes, undefined, cpu, emit, uop)   \
-    {mnemonic,    MAP_##map,    opcode, EXT_##ext,        {ISA_##op1, ISA_##op2, ISA_##op3}, attr, \
-     EMIT_##emit, UOP_##emit(uop), writes, undefined, FIRST_##cpu},
+    {mnemonic,   MAP_##map,   opcode,          EXT_##ext, {ISA_##op1, ISA_##op2, ISA_##op3},       \
+     attr,       EMIT_##emit, UOP_##emit(uop), writes,    undefined,                               \
+     FIRST_##cpu},
 const struct isa_entry isa_entries[] = {
 #include "pc/cpu/isa.def"
 };
@@ -141,9 +142,7 @@ void isa_index_build(struct isa_index *index, enum cpu_model model)
         const struct isa_entry *entry = &isa_entries[i];
         if (entry->model > model)
             continue;
-        unsigned span = entry->attr & ISA_CC                    ? 16
-                        : entry->attr & (ISA_PLUSR | ISA_PLUS8) ? 8
-                                                                : 1;
+        unsigned span = entry->attr & ISA_CC ? 16 : entry->attr & (ISA_PLUSR | ISA_PLUS8) ? 8 : 1;
         for (unsigned k = 0; k < span; k++)
             index_opcode(index, entry->opcode + k, entry, (uint16_t)(i + 1));
     }

@@ -1,7 +1,7 @@
 /*
  * The instruction set as data: what isa.def says, made usable. An index per processor model leads
- * from an opcode to its entry; insn_decode() turns bytes into a struct insn, and reads nothing else.
- * The block maker, the disassembler and the tests all start from these.
+ * from an opcode to its entry; insn_decode() turns bytes into a struct insn, and reads nothing
+ * else. The block maker, the disassembler and the tests all start from these.
  */
 #ifndef PC_CPU_ISA_H
 #define PC_CPU_ISA_H
@@ -104,10 +104,10 @@ struct isa_entry {
     uint8_t map; /* 0: one-byte opcodes, 1: after 0F */
     uint8_t opcode;
     uint8_t ext;
-    uint8_t operand[3]; /* enum isa_operand */
-    uint8_t attr;       /* enum isa_attr */
-    uint8_t emit;       /* enum isa_emit */
-    uint16_t uop;       /* the first micro-op of its family, or the operation out of line */
+    uint8_t operand[3];         /* enum isa_operand */
+    uint8_t attr;               /* enum isa_attr */
+    uint8_t emit;               /* enum isa_emit */
+    uint16_t uop;               /* the first micro-op of its family, or the operation out of line */
     uint16_t writes, undefined; /* flags */
     uint8_t model;              /* the first enum cpu_model that has it */
 };
@@ -140,7 +140,7 @@ struct insn {
     const struct isa_entry *entry;
     const struct simd_form *simd; /* instead of entry: an MMX or SSE instruction */
     uint8_t length;
-    uint8_t opcode;  /* the last opcode byte */
+    uint8_t opcode; /* the last opcode byte */
     uint8_t map;
     uint8_t segment; /* of a prefix, or INSN_NO_SEG */
     uint8_t rep;     /* 0, F2 or F3 */

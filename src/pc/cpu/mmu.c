@@ -67,8 +67,8 @@ static uint32_t base_error(const struct cpu *cpu, enum mmu_access access, bool u
            (access == MMU_FETCH && nx ? ERROR_ID : 0);
 }
 
-static bool rights_allow(const struct cpu *cpu, const struct translation *t,
-                         enum mmu_access access, bool user)
+static bool rights_allow(const struct cpu *cpu, const struct translation *t, enum mmu_access access,
+                         bool user)
 {
     if (user && !t->user)
         return false;

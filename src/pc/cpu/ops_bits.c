@@ -13,7 +13,8 @@ static uint32_t change_bit(uint32_t value, uint32_t bit, enum bit_kind kind)
     return kind == BIT_SET ? value | bit : kind == BIT_RESET ? value & ~bit : value ^ bit;
 }
 
-/* A bit offset in a register may lie outside a memory operand: it moves the address (SDM 2A "BT"). */
+/* A bit offset in a register may lie outside a memory operand: it moves the address (SDM 2A "BT").
+ */
 static enum op_status test_bit(struct cpu *cpu, const struct uop *u, uint32_t offset,
                                bool moves_address, enum bit_kind kind)
 {
@@ -61,8 +62,7 @@ static enum op_status scan(struct cpu *cpu, const struct uop *u, bool forward)
     if (!rm_read(cpu, u, size, &v))
         return OP_FAULT;
     if (v)
-        reg_set(cpu, u->dst, size,
-                (uint32_t)(forward ? __builtin_ctz(v) : 31 - __builtin_clz(v)));
+        reg_set(cpu, u->dst, size, (uint32_t)(forward ? __builtin_ctz(v) : 31 - __builtin_clz(v)));
     cpu->flags_carry = 0;
     flags_result_l(cpu, v);
     return OP_DONE;
@@ -79,7 +79,8 @@ enum op_status h_bsr(struct cpu *cpu, const struct uop *u)
 
 /* ---- double shifts ------------------------------------------------------------------------ */
 
-/* Counts above 16 for 16-bit operands are undefined; here, as on processors, the pattern repeats. */
+/* Counts above 16 for 16-bit operands are undefined; here, as on processors, the pattern repeats.
+ */
 static enum op_status double_shift(struct cpu *cpu, const struct uop *u, unsigned count, bool left)
 {
     unsigned size = op_size(u), bits = size * 8;

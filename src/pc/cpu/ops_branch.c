@@ -126,7 +126,8 @@ static bool check_same_level(struct cpu *cpu, struct far_target t, struct descri
     return seg_set_accessed(cpu, d);
 }
 
-/* Calls through gates and task switches have no place in a modern kernel and are not implemented. */
+/* Calls through gates and task switches have no place in a modern kernel and are not implemented.
+ */
 static enum op_status far_system(struct cpu *cpu, struct far_target t)
 {
     cpu_log(cpu, CPU_LOG_ERROR, "far transfer through a gate or a TSS is not implemented");

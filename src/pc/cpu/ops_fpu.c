@@ -32,8 +32,7 @@ static enum x87_layout x87_layout_now(const struct cpu *cpu, const struct uop *u
 {
     bool real = !cpu_protected(cpu) || cpu_v86(cpu);
     bool wide = op_size(u) == 4;
-    return real ? (wide ? X87_REAL_32 : X87_REAL_16)
-                : (wide ? X87_PROTECTED_32 : X87_PROTECTED_16);
+    return real ? (wide ? X87_REAL_32 : X87_REAL_16) : (wide ? X87_PROTECTED_32 : X87_PROTECTED_16);
 }
 
 enum op_status h_x87_load(struct cpu *cpu, const struct uop *u)
@@ -58,8 +57,8 @@ enum op_status h_x87_store(struct cpu *cpu, const struct uop *u)
         !mmu_probe(cpu, lin, size, MMU_WRITE, cpu_user(cpu)))
         return OP_FAULT;
     x87_note_instruction(cpu, u);
-    struct x87_stored stored = x87_store(&cpu->fpu, (uint8_t)u->imm, u->imm >> 11 & 7, bytes,
-                                         x87_layout_now(cpu, u));
+    struct x87_stored stored =
+        x87_store(&cpu->fpu, (uint8_t)u->imm, u->imm >> 11 & 7, bytes, x87_layout_now(cpu, u));
     if (stored.write)
         mmu_write(cpu, lin, bytes, size, cpu_user(cpu));
     x87_store_commit(&cpu->fpu, stored);
@@ -234,8 +233,7 @@ static enum op_status simd_to_memory(struct cpu *cpu, const struct uop *u,
         return OP_FAULT;
     if (touches_mmx(form, u))
         mmx_enter(&cpu->fpu);
-    form->op(&cpu->fpu, &result, simd_register(cpu, u, form->src, &copy),
-             (uint8_t)(u->imm >> 16));
+    form->op(&cpu->fpu, &result, simd_register(cpu, u, form->src, &copy), (uint8_t)(u->imm >> 16));
     mmu_write(cpu, lin, &result, form->bytes, cpu_user(cpu));
     return OP_DONE;
 }

@@ -103,8 +103,7 @@ static enum look look_up(struct cpu *cpu, uint16_t selector, struct descriptor *
 static bool privilege_allows(const struct cpu *cpu, uint16_t selector, const struct descriptor *d)
 {
     unsigned dpl = d->high >> DESC_DPL_SHIFT & 3, rpl = selector & 3;
-    bool conforming =
-        (d->high & DESC_S) && (d->high & DESC_CODE) && (d->high & DESC_EC);
+    bool conforming = (d->high & DESC_S) && (d->high & DESC_CODE) && (d->high & DESC_EC);
     return conforming || (dpl >= cpu->cpl && dpl >= rpl);
 }
 
@@ -154,8 +153,8 @@ static enum op_status verify(struct cpu *cpu, const struct uop *u, bool write)
     enum look look = look_up(cpu, (uint16_t)selector, &d);
     if (look == LOOK_FAULT)
         return OP_FAULT;
-    bool good = look == LOOK_FOUND && (d.high & DESC_S) &&
-                privilege_allows(cpu, (uint16_t)selector, &d);
+    bool good =
+        look == LOOK_FOUND && (d.high & DESC_S) && privilege_allows(cpu, (uint16_t)selector, &d);
     if (good && (d.high & DESC_CODE))
         good = !write && (d.high & DESC_RW);
     else if (good)

@@ -81,8 +81,7 @@ static bool read_source(struct cpu *cpu, const struct string *s, uint32_t *value
 {
     linear_t lin;
     *value = 0;
-    return seg_linear(cpu, s->source, reg_get(cpu, CPU_ESI, s->address), s->size, SEG_READ,
-                      &lin) &&
+    return seg_linear(cpu, s->source, reg_get(cpu, CPU_ESI, s->address), s->size, SEG_READ, &lin) &&
            mmu_read(cpu, lin, value, s->size, cpu_user(cpu));
 }
 
@@ -103,8 +102,7 @@ static bool read_destination(struct cpu *cpu, const struct string *s, uint32_t *
 {
     linear_t lin;
     *value = 0;
-    return destination(cpu, s, SEG_READ, &lin) &&
-           mmu_read(cpu, lin, value, s->size, cpu_user(cpu));
+    return destination(cpu, s, SEG_READ, &lin) && mmu_read(cpu, lin, value, s->size, cpu_user(cpu));
 }
 
 static void advance(struct cpu *cpu, const struct string *s, enum cpu_reg reg, uint32_t count)

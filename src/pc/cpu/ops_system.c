@@ -48,8 +48,8 @@ static bool set_cr4(struct cpu *cpu, uint32_t value)
     if (value & ~cr4_allowed(cpu))
         return cpu_fault_code(cpu, VEC_GP, 0);
     uint32_t changed = value ^ cpu->cr4;
-    bool loads = (cpu->cr0 & CR0_PG) && (value & CR4_PAE) &&
-                 (changed & (CR4_PAE | CR4_PGE | CR4_PSE));
+    bool loads =
+        (cpu->cr0 & CR0_PG) && (value & CR4_PAE) && (changed & (CR4_PAE | CR4_PGE | CR4_PSE));
     if (loads && !mmu_load_pdptes(cpu, cpu->cr3))
         return false;
     cpu->cr4 = value;
@@ -136,8 +136,7 @@ enum op_status h_wbinvd(struct cpu *cpu, const struct uop *u)
 enum op_status h_clflush(struct cpu *cpu, const struct uop *u)
 {
     linear_t lin;
-    return seg_operand(cpu, u, 1, SEG_READ, &lin) &&
-                   mmu_probe(cpu, lin, 1, MMU_READ, cpu_user(cpu))
+    return seg_operand(cpu, u, 1, SEG_READ, &lin) && mmu_probe(cpu, lin, 1, MMU_READ, cpu_user(cpu))
                ? OP_DONE
                : OP_FAULT;
 }

@@ -107,8 +107,8 @@ static const struct pc_field image_fields[] = {
 #undef I
 
 #define T struct tlb_image
-static const struct pc_field tlb_fields[] = {FIELD(T, index), FIELD(T, read),   FIELD(T, write),
-                                             FIELD(T, fetch), FIELD(T, add),    FIELD(T, global),
+static const struct pc_field tlb_fields[] = {FIELD(T, index), FIELD(T, read), FIELD(T, write),
+                                             FIELD(T, fetch), FIELD(T, add),  FIELD(T, global),
                                              FIELD_END};
 #undef T
 

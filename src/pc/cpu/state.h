@@ -1,7 +1,7 @@
 /*
  * What is inside a processor: registers, descriptor caches, the TLB, and the bookkeeping that keeps
- * counts exact. Included by the files of src/pc/cpu only; the machine uses cpu.h. The functions that
- * cross files are declared in internal.h.
+ * counts exact. Included by the files of src/pc/cpu only; the machine uses cpu.h. The functions
+ * that cross files are declared in internal.h.
  */
 #ifndef PC_CPU_STATE_H
 #define PC_CPU_STATE_H
@@ -114,9 +114,10 @@ struct segment {
 
 /*
  * A TLB entry. A tag is the linear page, and an access of `size` bytes at `va` is allowed on the
- * fast path when ((va + size - 1) & ~0xfff) equals it: one compare that also catches page crossings.
- * Low bits make a tag never match: TLB_NONE (nothing known), TLB_MMIO (ask the bus), TLB_CODE (the
- * page holds decoded code: look at the code map first). RAM is at ram + (uint32_t)(va + add).
+ * fast path when ((va + size - 1) & ~0xfff) equals it: one compare that also catches page
+ * crossings. Low bits make a tag never match: TLB_NONE (nothing known), TLB_MMIO (ask the bus),
+ * TLB_CODE (the page holds decoded code: look at the code map first). RAM is at ram + (uint32_t)(va
+ * + add).
  */
 struct tlb_entry {
     uint32_t read, write, fetch;
@@ -146,7 +147,7 @@ struct uop {
 _Static_assert(sizeof(struct uop) == 16, "a micro-op is 16 bytes");
 
 enum {
-    REG_ZERO = 16, /* a register that is always zero: no base, no index */
+    REG_ZERO = 16,  /* a register that is always zero: no base, no index */
     UOP_REG = 0xff, /* uop.index: the operand is the register uop.base, not memory */
 
     UOP_SCALE = 3,       /* bits 0-1 of scale_seg */
@@ -183,7 +184,7 @@ enum {
     BLOCK_MAX_INSNS = 32,
     BLOCK_HASH_BITS = 15,
     BLOCK_MAX_BYTES = 224, /* so that uop.icnt is enough for the end of the last one */
-    CODE_GRAIN_BITS = 6, /* the code map has a bit for 64 bytes */
+    CODE_GRAIN_BITS = 6,   /* the code map has a bit for 64 bytes */
     BRANCH_LOG = 16,
     EXCEPTION_LOG = 8,
 };
@@ -248,7 +249,8 @@ struct cpu {
     uint32_t a20_mask;
     uint32_t sysenter_cs, sysenter_esp, sysenter_eip;
     uint64_t pat, misc_enable, tsc_offset;
-    uint64_t insns_start, insns_budget; /* the counter when cpu_run() began, and what it was given */
+    uint64_t insns_start,
+        insns_budget; /* the counter when cpu_run() began, and what it was given */
 
     /* A read-modify-write that could not use a pointer into RAM (internal.h). */
     struct {
@@ -269,16 +271,16 @@ struct cpu {
     struct block **page_blocks; /* by physical page: its blocks */
     uint64_t *code_map;         /* by physical page, a bit per 64 bytes: holds decoded code */
     uint8_t *arena, *arena_end, *arena_next;
-    struct block *none;         /* what links and hash slots point to when there is nothing */
-    struct block *scratch;      /* an instruction that cannot be cached (fetched from MMIO) */
-    struct block **link_from;   /* a chain that the next block found may be linked into */
+    struct block *none;       /* what links and hash slots point to when there is nothing */
+    struct block *scratch;    /* an instruction that cannot be cached (fetched from MMIO) */
+    struct block **link_from; /* a chain that the next block found may be linked into */
     uint32_t ram_pages;
     bool in_run;
 
-    struct tlb_entry tlbs[2][TLB_ENTRIES];          /* supervisor, user */
-    uint64_t tlb_local[2][TLB_ENTRIES / 64];        /* bit: valid and not global */
+    struct tlb_entry tlbs[2][TLB_ENTRIES];   /* supervisor, user */
+    uint64_t tlb_local[2][TLB_ENTRIES / 64]; /* bit: valid and not global */
     linear_t large_low, large_high; /* where large pages were cached since the last full flush */
-    struct branch_entry branches[BRANCH_LOG];       /* the last ones that left a block's chain */
+    struct branch_entry branches[BRANCH_LOG]; /* the last ones that left a block's chain */
     struct fault exceptions[EXCEPTION_LOG];
     uint32_t exception_eip[EXCEPTION_LOG];
     uint32_t branch_count, exception_count;

@@ -24,14 +24,14 @@ static void test_every_kind_of_store_counts(void **state)
         uint8_t bytes[8];
         unsigned length;
     } stores[] = {
-        {{0xaa}, 1},                               /* stosb */
-        {{0xf3, 0xaa}, 2},                         /* rep stosb */
-        {{0x86, 0x07}, 2},                         /* xchg [edi], al */
-        {{0xf0, 0x00, 0x07}, 3},                   /* lock add [edi], al */
-        {{0x0f, 0xc0, 0x07}, 3},                   /* xadd [edi], al */
-        {{0x88, 0x07}, 2},                         /* mov [edi], al */
-        {{0xdb, 0x1f}, 2},                         /* fistp dword [edi] */
-        {{0x8f, 0x07}, 2},                         /* pop dword [edi] */
+        {{0xaa}, 1},             /* stosb */
+        {{0xf3, 0xaa}, 2},       /* rep stosb */
+        {{0x86, 0x07}, 2},       /* xchg [edi], al */
+        {{0xf0, 0x00, 0x07}, 3}, /* lock add [edi], al */
+        {{0x0f, 0xc0, 0x07}, 3}, /* xadd [edi], al */
+        {{0x88, 0x07}, 2},       /* mov [edi], al */
+        {{0xdb, 0x1f}, 2},       /* fistp dword [edi] */
+        {{0x8f, 0x07}, 2},       /* pop dword [edi] */
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof stores / sizeof stores[0]; i++) {

@@ -1,6 +1,7 @@
 /*
- * count.c: exact counts. An event lands after exactly N instructions however the run was sliced, bus
- * functions see the exact count, a fault gives back what did not happen, a REP iteration counts one.
+ * count.c: exact counts. An event lands after exactly N instructions however the run was sliced,
+ * bus functions see the exact count, a fault gives back what did not happen, a REP iteration counts
+ * one.
  */
 #include "rig.h"
 
@@ -47,7 +48,7 @@ static void test_a_requested_exit_is_after_the_instruction(void **state)
     struct rig *rig = *state;
     rig->on_out = ask_exit;
     RIG_CODE_IS(rig, 0x40, 0xe6, 0x80, 0x40, 0xa2, 0, 0x80, 0x0b, 0, 0x40, 0x40,
-                0xf4); /* inc; out; inc; mov [b8000h], al; inc; inc; hlt */
+                0xf4);                        /* inc; out; inc; mov [b8000h], al; inc; inc; hlt */
     for (int round = 0; round < 2; round++) { /* the second time the block is known */
         rig_start(rig);
         REG(rig, EAX) = 0;
@@ -175,8 +176,7 @@ int main(void)
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(test_halting_says_whether_it_can_end, rig_setup,
                                         rig_teardown),
-        cmocka_unit_test_setup_teardown(test_time_stamps_follow_the_count, rig_setup,
-                                        rig_teardown),
+        cmocka_unit_test_setup_teardown(test_time_stamps_follow_the_count, rig_setup, rig_teardown),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * fault.c: exceptions, interrupts and privilege (SDM 3A 5, 6): what is pushed where, which error code,
- * what a fault leaves alone, double and triple faults, and the ways in and out of ring 3.
+ * fault.c: exceptions, interrupts and privilege (SDM 3A 5, 6): what is pushed where, which error
+ * code, what a fault leaves alone, double and triple faults, and the ways in and out of ring 3.
  */
 #include "rig.h"
 
@@ -13,25 +13,25 @@ static void test_vectors_and_error_codes(void **state)
         int vector;
         int error; /* -1: none is pushed */
     } cases[] = {
-        {{0xf7, 0xf1}, false, VEC_DE, -1},                          /* div ecx, ECX = 0 */
-        {{0x0f, 0x0b}, false, VEC_UD, -1},                          /* ud2 */
-        {{0xf0, 0x90}, false, VEC_UD, -1},                          /* lock nop */
-        {{0xcc}, true, VEC_BP, -1},                                 /* int3 */
-        {{0xcd, 0x33}, true, VEC_GP, 0x33 * 8 + 2},                 /* int 33h: DPL 0 */
-        {{0xcd, 0x80}, true, 0x80, -1},                             /* int 80h: DPL 3 */
-        {{0xfa}, true, VEC_GP, 0},                                  /* cli */
-        {{0xe4, 0x80}, true, VEC_GP, 0},                            /* in al, 80h */
-        {{0x0f, 0x20, 0xc0}, true, VEC_GP, 0},                      /* mov eax, cr0 */
-        {{0x0f, 0x22, 0xe0}, false, VEC_GP, 0},                     /* mov cr4, eax: reserved */
-        {{0x0f, 0x32}, false, VEC_GP, 0},                           /* rdmsr of none */
-        {{0x8e, 0xd8}, false, VEC_GP, 0xfffc},                      /* mov ds, ax: no such */
-        {{0x8e, 0xd1}, false, VEC_GP, 0},                           /* mov ss, cx: null */
-        {{0x8e, 0xca}, false, VEC_UD, -1},                          /* mov cs, dx */
-        {{0x8e, 0xd3}, true, VEC_GP, 0x18},                         /* mov ss, bx: ring 0's */
-        {{0x8e, 0xdb}, true, VEC_GP, 0x18},                         /* mov ds, bx */
-        {{0xea, 0, 0, 0, 0, 0x18, 0}, false, VEC_GP, 0x18},         /* jmp 18h:0: data */
-        {{0xcf}, true, VEC_GP, 0},                                  /* iret with a null CS */
-        {{0x9b}, false, -1, -1},                                    /* fwait: nothing waits */
+        {{0xf7, 0xf1}, false, VEC_DE, -1},                  /* div ecx, ECX = 0 */
+        {{0x0f, 0x0b}, false, VEC_UD, -1},                  /* ud2 */
+        {{0xf0, 0x90}, false, VEC_UD, -1},                  /* lock nop */
+        {{0xcc}, true, VEC_BP, -1},                         /* int3 */
+        {{0xcd, 0x33}, true, VEC_GP, 0x33 * 8 + 2},         /* int 33h: DPL 0 */
+        {{0xcd, 0x80}, true, 0x80, -1},                     /* int 80h: DPL 3 */
+        {{0xfa}, true, VEC_GP, 0},                          /* cli */
+        {{0xe4, 0x80}, true, VEC_GP, 0},                    /* in al, 80h */
+        {{0x0f, 0x20, 0xc0}, true, VEC_GP, 0},              /* mov eax, cr0 */
+        {{0x0f, 0x22, 0xe0}, false, VEC_GP, 0},             /* mov cr4, eax: reserved */
+        {{0x0f, 0x32}, false, VEC_GP, 0},                   /* rdmsr of none */
+        {{0x8e, 0xd8}, false, VEC_GP, 0xfffc},              /* mov ds, ax: no such */
+        {{0x8e, 0xd1}, false, VEC_GP, 0},                   /* mov ss, cx: null */
+        {{0x8e, 0xca}, false, VEC_UD, -1},                  /* mov cs, dx */
+        {{0x8e, 0xd3}, true, VEC_GP, 0x18},                 /* mov ss, bx: ring 0's */
+        {{0x8e, 0xdb}, true, VEC_GP, 0x18},                 /* mov ds, bx */
+        {{0xea, 0, 0, 0, 0, 0x18, 0}, false, VEC_GP, 0x18}, /* jmp 18h:0: data */
+        {{0xcf}, true, VEC_GP, 0},                          /* iret with a null CS */
+        {{0x9b}, false, -1, -1},                            /* fwait: nothing waits */
     };
     struct rig *rig = *state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -72,18 +72,18 @@ static void test_vectors_and_error_codes(void **state)
 static void test_faults_change_nothing(void **state)
 {
     static const uint8_t codes[][8] = {
-        {0x8f, 0x05, 0, 0, 0, 0x80},             /* pop dword [80000000h] */
-        {0x0f, 0xc1, 0x05, 0, 0, 0, 0x80},       /* xadd [80000000h], eax */
-        {0x0f, 0xb1, 0x05, 0, 0, 0, 0x80},       /* cmpxchg */
-        {0x87, 0x05, 0, 0, 0, 0x80},             /* xchg */
-        {0x11, 0x05, 0, 0, 0, 0x80},             /* adc */
-        {0xff, 0x05, 0, 0, 0, 0x80},             /* inc */
-        {0xff, 0x15, 0, 0, 0, 0x80},             /* call [80000000h] */
-        {0xff, 0x35, 0, 0, 0, 0x80},             /* push */
-        {0xc1, 0x05, 0, 0, 0, 0x80, 3},          /* rol */
-        {0x0f, 0xc7, 0x0d, 0, 0, 0, 0x80},       /* cmpxchg8b */
-        {0x0f, 0xab, 0x05, 0, 0, 0, 0x80},       /* bts */
-        {0xa5},                                  /* movsd, EDI = 80000000h */
+        {0x8f, 0x05, 0, 0, 0, 0x80},       /* pop dword [80000000h] */
+        {0x0f, 0xc1, 0x05, 0, 0, 0, 0x80}, /* xadd [80000000h], eax */
+        {0x0f, 0xb1, 0x05, 0, 0, 0, 0x80}, /* cmpxchg */
+        {0x87, 0x05, 0, 0, 0, 0x80},       /* xchg */
+        {0x11, 0x05, 0, 0, 0, 0x80},       /* adc */
+        {0xff, 0x05, 0, 0, 0, 0x80},       /* inc */
+        {0xff, 0x15, 0, 0, 0, 0x80},       /* call [80000000h] */
+        {0xff, 0x35, 0, 0, 0, 0x80},       /* push */
+        {0xc1, 0x05, 0, 0, 0, 0x80, 3},    /* rol */
+        {0x0f, 0xc7, 0x0d, 0, 0, 0, 0x80}, /* cmpxchg8b */
+        {0x0f, 0xab, 0x05, 0, 0, 0, 0x80}, /* bts */
+        {0xa5},                            /* movsd, EDI = 80000000h */
     };
     struct rig *rig = *state;
     rig_put32(rig, 0x40000, 0x87); /* only the lowest 4 MB exist */

@@ -34,8 +34,7 @@ static void test_bytes_exhaustively(void **state)
             unsigned c = uses_carry ? carry : 0;
             unsigned wide = subtract ? a - b - c : a + b + c, r = wide & 0xff;
             assert_int_equal(REG(rig, EAX), opcodes[n] == 0x38 ? a : r);
-            assert_int_equal(flags_status(rig->cpu),
-                             expected(a, b, r, wide >> 8 & 1, subtract));
+            assert_int_equal(flags_status(rig->cpu), expected(a, b, r, wide >> 8 & 1, subtract));
         }
     }
 }

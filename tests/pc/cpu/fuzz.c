@@ -121,8 +121,7 @@ static struct end run_program(uint32_t program, uint64_t slice)
         uint64_t ran = cpu_insns(rig->cpu) - done;
         assert_true(stop == CPU_STOP_BUDGET ? ran == most : ran <= most);
     }
-    struct end end = {cpu_hash(rig->cpu, 0), cpu_insns(rig->cpu), stop,
-                      rig->cpu->exception_count};
+    struct end end = {cpu_hash(rig->cpu, 0), cpu_insns(rig->cpu), stop, rig->cpu->exception_count};
     end.hash = hash_bytes(end.hash, rig->ram, RIG_RAM);
     rig_destroy(rig);
     return end;

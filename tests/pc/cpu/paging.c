@@ -65,8 +65,8 @@ static void test_rights_and_error_codes(void **state)
             map(rig, flags);
             if (!wp)
                 rig->cpu->cr0 &= ~(uint32_t)CR0_WP;
-            bool allowed = (flags & P) && (!user || (flags & U)) &&
-                           (!write || (flags & W) || (!user && !wp));
+            bool allowed =
+                (flags & P) && (!user || (flags & U)) && (!write || (flags & W) || (!user && !wp));
             cpu_run(rig->cpu, 2);
             if (allowed) {
                 assert_int_equal(rig_vector(rig), user ? VEC_GP : -1); /* HLT in ring 3 */
@@ -109,15 +109,15 @@ static void test_flushing(void **state)
 {
     struct rig *rig = *state;
     static const uint8_t flushes[3][8] = {
-        {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90},          /* none */
-        {0x0f, 0x01, 0x3d, 0x00, 0x00, 0x20, 0x00},          /* invlpg [200000h] */
-        {0x0f, 0x20, 0xd8, 0x0f, 0x22, 0xd8, 0x90},          /* mov eax, cr3; mov cr3, eax */
+        {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, /* none */
+        {0x0f, 0x01, 0x3d, 0x00, 0x00, 0x20, 0x00}, /* invlpg [200000h] */
+        {0x0f, 0x20, 0xd8, 0x0f, 0x22, 0xd8, 0x90}, /* mov eax, cr3; mov cr3, eax */
     };
     for (unsigned i = 0; i < 6; i++) {
         bool global = i >= 3;
         /* mov ebx, [200000h]; mov dword [PTE], ecx; (flush); mov edx, [200000h]; hlt */
-        static const uint8_t head[] = {0x8b, 0x1d, 0x00, 0x00, 0x20, 0x00, 0x89, 0x0d,
-                                       0x00, 0x18, 0x04, 0x00};
+        static const uint8_t head[] = {0x8b, 0x1d, 0x00, 0x00, 0x20, 0x00,
+                                       0x89, 0x0d, 0x00, 0x18, 0x04, 0x00};
         static const uint8_t tail[] = {0x8b, 0x15, 0x00, 0x00, 0x20, 0x00, 0xf4};
         _Static_assert(PTE == 0x41800, "the address in the code above");
         rig_put(rig, RIG_CODE, head, sizeof head);

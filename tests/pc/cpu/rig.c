@@ -85,7 +85,7 @@ uint32_t rig_get32(const struct rig *rig, uint32_t at)
 static void make_tables(struct rig *rig)
 {
     static const uint32_t gdt[] = {
-        0,      0,          0,      0,          0xffff, 0x00cf9b00, 0xffff,
+        0,          0,      0,          0,      0xffff,     0x00cf9b00,          0xffff,
         0x00cf9300, 0xffff, 0x00cffb00, 0xffff, 0x00cff300, 103 | RIG_TSS << 16, 0x00008900,
     };
     rig_put(rig, RIG_GDT, gdt, sizeof gdt);

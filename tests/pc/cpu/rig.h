@@ -16,14 +16,14 @@
 
 enum {
     RIG_RAM = 4 << 20,
-    RIG_CODE = 0x10000,      /* where rig_start() begins */
-    RIG_STACK = 0x20000,     /* its ESP */
-    RIG_GDT = 0x1000,        /* null, -, kernel code 10h, kernel data 18h, user code 23h, 2bh, TSS 30h */
-    RIG_IDT = 0x2000,        /* 256 interrupt gates to RIG_HANDLERS + vector: HLTs */
+    RIG_CODE = 0x10000,  /* where rig_start() begins */
+    RIG_STACK = 0x20000, /* its ESP */
+    RIG_GDT = 0x1000, /* null, -, kernel code 10h, kernel data 18h, user code 23h, 2bh, TSS 30h */
+    RIG_IDT = 0x2000, /* 256 interrupt gates to RIG_HANDLERS + vector: HLTs */
     RIG_TSS = 0x3000,
     RIG_RING0_STACK = 0x8000,
     RIG_HANDLERS = 0x9000,
-    RIG_MMIO = 0xb8000,      /* a page that is_mmio() claims */
+    RIG_MMIO = 0xb8000, /* a page that is_mmio() claims */
     RIG_EVENTS = 64,
 };
 

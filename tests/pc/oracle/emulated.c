@@ -86,8 +86,7 @@ static void make_tables(struct emulated *e)
     for (uint32_t v = 0; v < 256; v++) {
         bool from_user = v == 3 || v == 4; /* as Linux has them */
         put32(e, AT_IDT + v * 8, KERNEL_CS << 16 | ((AT_HANDLERS + v) & 0xffff));
-        put32(e, AT_IDT + v * 8 + 4,
-              (AT_HANDLERS & 0xffff0000) | (from_user ? 0xee00 : 0x8e00));
+        put32(e, AT_IDT + v * 8 + 4, (AT_HANDLERS & 0xffff0000) | (from_user ? 0xee00 : 0x8e00));
     }
     put32(e, AT_TSS + 4, AT_STACK);
     put32(e, AT_TSS + 8, KERNEL_SS);

@@ -1,6 +1,6 @@
 /*
- * emulated.h: runs the oracle's cases on the processor under test, in the surroundings that native.c
- * has: ring 3, flat segments, paging with two pages mapped.
+ * emulated.h: runs the oracle's cases on the processor under test, in the surroundings that
+ * native.c has: ring 3, flat segments, paging with two pages mapped.
  */
 #ifndef TESTS_PC_ORACLE_EMULATED_H
 #define TESTS_PC_ORACLE_EMULATED_H

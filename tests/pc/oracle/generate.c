@@ -229,7 +229,8 @@ static void set_registers(struct oracle_case *c, const struct isa_entry *entry, 
     reg[CPU_ESI] = address(random);
     reg[CPU_ESP] = one_in(random, 40) ? ORACLE_DATA + below(random, 40)
                                       : ORACLE_DATA + 0x800 + below(random, 64);
-    bool frame = entry->emit == EMIT_LEAVE || (entry->emit == EMIT_HELP && entry->uop == OP_H_enter);
+    bool frame =
+        entry->emit == EMIT_LEAVE || (entry->emit == EMIT_HELP && entry->uop == OP_H_enter);
     if (frame || one_in(random, 8))
         reg[CPU_EBP] = ORACLE_DATA + 0x900 + below(random, 64);
     if (entry->attr & ISA_REP) {
@@ -242,8 +243,8 @@ static void set_registers(struct oracle_case *c, const struct isa_entry *entry, 
         c->before.eflags |= FLAG_DF;
 }
 
-/* Whether memory at `at` is the data page or surely nobody's: the native program itself lives higher
- * up, and what an earlier case did to the code page would be seen. */
+/* Whether memory at `at` is the data page or surely nobody's: the native program itself lives
+ * higher up, and what an earlier case did to the code page would be seen. */
 static bool is_safe(uint32_t at)
 {
     return at < 0x40000000 && (at < ORACLE_CODE - 64 || at >= ORACLE_CODE + ORACLE_PAGE);
@@ -360,8 +361,8 @@ uint32_t oracle_undefined(const struct oracle_case *c, const struct insn *insn)
         return undefined_after_shift(count, entry->operand[0] == ISA_Eb ? 8 : size,
                                      kind < SHIFT_shl, kind == SHIFT_shl || kind == SHIFT_shr);
     }
-    bool doubled = entry->emit == EMIT_HELP && entry->uop >= OP_H_shld_i &&
-                   entry->uop <= OP_H_shrd_cl;
+    bool doubled =
+        entry->emit == EMIT_HELP && entry->uop >= OP_H_shld_i && entry->uop <= OP_H_shrd_cl;
     if (doubled) {
         unsigned count = (entry->operand[2] == ISA_rCL ? cl : insn->imm) & 31;
         if (count > size)

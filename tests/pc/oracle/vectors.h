@@ -1,8 +1,8 @@
 /*
  * vectors.h: cases with the processor's outcome as lines of text, to be kept in the repository:
  *
- *     code seed eax ecx edx ebx esp ebp esi edi eflags : the same ten words after, eip, trap, error,
- *     cr2, then offset=value for each byte of the data page that changed
+ *     code seed eax ecx edx ebx esp ebp esi edi eflags : the same ten words after, eip, trap,
+ * error, cr2, then offset=value for each byte of the data page that changed
  *
  * All numbers are hexadecimal; a word that did not change is a dot.
  */

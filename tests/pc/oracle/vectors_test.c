@@ -1,6 +1,6 @@
 /*
- * vectors_test.c: the cases kept in vectors.txt, whose outcomes a processor gave, on ours. It needs no
- * 32-bit compiler and no x86 host.
+ * vectors_test.c: the cases kept in vectors.txt, whose outcomes a processor gave, on ours. It needs
+ * no 32-bit compiler and no x86 host.
  *
  * Usage: test-pc-oracle-vectors VECTORS.TXT
  */
