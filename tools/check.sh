@@ -153,12 +153,16 @@ for part in $parts; do
         ;;
     sanitizers)
         # The engine reserves address space that the sanitizer's shadow wants: a test says for
-        # itself, by the suite `no-sanitizer`, when it cannot run with it.
+        # itself, by the suite `no-sanitizer`, when it cannot run with it. The others have their
+        # helpers from a launcher that was built without.
+        [ -x build-clang/halter-launcher ] || { configure build-clang clang && build build-clang; }
+        export HALTER_LAUNCHER=$PWD/build-clang/halter-launcher HALTER_TEST_LAUNCHER=$PWD/build-clang/halter-launcher
         configure build-asan clang -Db_sanitize=address,undefined && build build-asan && {
             export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
             run_tests build-asan nobody "clang with sanitizers" --no-suite no-sanitizer --timeout-multiplier 4
             unset ASAN_OPTIONS UBSAN_OPTIONS
         }
+        unset HALTER_LAUNCHER HALTER_TEST_LAUNCHER
         ;;
     fuzz)
         fuzz
