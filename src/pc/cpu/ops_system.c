@@ -297,10 +297,10 @@ static bool write_msr(struct cpu *cpu, uint32_t number, uint64_t value)
     }
 }
 
-/* Kernels probe for MSRs and expect the #GP, so an unknown one is only worth a trace. */
+/* Kernels probe for MSRs and expect the #GP, so an unknown one is no error. */
 static enum op_status unknown_msr(struct cpu *cpu)
 {
-    cpu_log(cpu, CPU_LOG_TRACE, "access to an MSR this model does not have");
+    cpu_log(cpu, CPU_LOG_INFO, "access to an MSR this model does not have");
     return op_fault_code(cpu, VEC_GP, 0);
 }
 
