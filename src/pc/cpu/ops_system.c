@@ -185,6 +185,15 @@ enum op_status h_mov_from_dr(struct cpu *cpu, const struct uop *u)
     return OP_DONE;
 }
 
+/* An armed breakpoint on anything but execution. */
+static bool watches_data(uint32_t dr7)
+{
+    for (unsigned i = 0; i < 4; i++)
+        if ((dr7 >> (2 * i) & 3) && (dr7 >> (16 + 4 * i) & 3))
+            return true;
+    return false;
+}
+
 enum op_status h_mov_to_dr(struct cpu *cpu, const struct uop *u)
 {
     unsigned n = debug_number(cpu, u->src);
@@ -196,6 +205,8 @@ enum op_status h_mov_to_dr(struct cpu *cpu, const struct uop *u)
     if (n == 7)
         value = (value & 0xffff2fff) | 0x400;
     cpu->dr[n] = value;
+    if (n == 7 && watches_data(value))
+        cpu_log(cpu, CPU_LOG_ERROR, "data breakpoints are not implemented");
     return OP_LEAVE;
 }
 
@@ -286,10 +297,10 @@ static bool write_msr(struct cpu *cpu, uint32_t number, uint64_t value)
     }
 }
 
-/* Kernels probe for MSRs and expect the #GP, so an unknown one is only worth a trace. */
+/* Kernels probe for MSRs and expect the #GP, so an unknown one is no error. */
 static enum op_status unknown_msr(struct cpu *cpu)
 {
-    cpu_log(cpu, CPU_LOG_TRACE, "access to an MSR this model does not have");
+    cpu_log(cpu, CPU_LOG_INFO, "access to an MSR this model does not have");
     return op_fault_code(cpu, VEC_GP, 0);
 }
 
