@@ -96,7 +96,10 @@ sleeps_in_real_time() {
 takes_input() { # what is typed on standard input arrives, and its end does not disturb
     : >"$work/out"
     {
-        until grep -q 'built-in commands' "$work/out"; do sleep 0.1; done
+        for _ in $(seq 600); do
+            grep -q 'built-in commands' "$work/out" && break
+            sleep 0.1
+        done
         printf 'echo $((12 * 12))\npoweroff -f\n'
     } | "$pc" "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 60 \
         >"$work/out" 2>&1
