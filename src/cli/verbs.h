@@ -10,6 +10,7 @@
 extern const struct verb boot_verb;
 extern const struct verb image_verb;
 extern const struct verb check_verb;
+extern const struct verb doctor_verb;
 extern const struct verb run_verb;
 
 #endif
