@@ -4,7 +4,7 @@
 BUILD ?= build
 prefix ?= /usr/local
 
-.PHONY: all deps guest web demo check bench install clean
+.PHONY: all deps guest web demo check soak bench install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -23,6 +23,11 @@ demo: all
 
 check: | deps
 	tools/check.sh
+
+# 100 plugins, 10 000 kills and restarts; ten million cases against the processor.
+soak: all
+	$(BUILD)/tests/host/host-soak 10000
+	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
 
 bench: all
 	bench/run.sh $(BUILD)
