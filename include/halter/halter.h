@@ -364,6 +364,93 @@ struct halter_event {
     uint32_t delay_ms;
 };
 
+/* ---- PCs ---------------------------------------------------------------------------------------- */
+
+/*
+ * The other kind of guest: a whole 32-bit x86 computer, emulated in a helper that is confined as a
+ * plugin's is. It boots an unmodified kernel; its first serial port is a stream of bytes.
+ */
+struct halter_pc;
+
+/* How a PC's run ended. */
+enum halter_pc_reason {
+    HALTER_PC_OFF = 1,          /* the guest halted with interrupts off: powered off */
+    HALTER_PC_RESET = 2,        /* it asked for a reset, and no_reboot was set */
+    HALTER_PC_TRIPLE_FAULT = 3, /* report_json says where */
+    HALTER_PC_UNTIL = 4,        /* the last text of the script was seen */
+    HALTER_PC_TIMEOUT = 5,      /* timeout_ms passed */
+    HALTER_PC_NOT_STARTED = 6,  /* detail says why */
+    HALTER_PC_DIED = 7,         /* its process died: death says of what */
+};
+
+struct halter_pc_end {
+    enum halter_pc_reason reason;
+    const char *detail;       /* one line, or "" */
+    const char *report_json;  /* what the machine says at the end: instructions, times, the state
+                                 after a triple fault; "{}" when it could not */
+    const struct halter_death *death; /* or NULL */
+};
+
+/* Borrowed until it returns. Bytes of the console, as they come. */
+typedef void (*halter_pc_console_fn)(struct halter_pc *pc, const void *bytes, size_t count,
+                                     void *data);
+typedef void (*halter_pc_log_fn)(struct halter_pc *pc, enum halter_level level, const char *text,
+                                 void *data);
+typedef void (*halter_pc_end_fn)(struct halter_pc *pc, const struct halter_pc_end *end, void *data);
+
+enum halter_pc_model { HALTER_PC_P6 = 0, HALTER_PC_PENTIUM3 = 1, HALTER_PC_PENTIUM_M = 2 };
+
+/* One step of a script: wait for a text on the console, then type keys. Either may be NULL.
+ * \n \r \t \e \\ and \xNN are understood in both. */
+struct halter_pc_step {
+    const char *until, *send;
+};
+
+struct halter_pc_options {
+    size_t size;             /* set by HALTER_PC_INIT */
+    const char *name;        /* for people; default "pc" */
+    int kernel_fd;           /* a bzImage or a 32-bit ELF kernel, open for reading; duplicated */
+    int initrd_fd;           /* or -1 */
+    const char *append;      /* the kernel's command line; NULL: none */
+    uint32_t ram_mb;         /* 2 to 3072; default 128 */
+    enum halter_pc_model model;
+    uint64_t rtc_seconds;    /* the date at power-on, seconds since 1970; UINT64_MAX: now */
+    uint32_t icount_ns_q16;  /* guest time an instruction in 1/65536 ns: a deterministic run; 0: time
+                                follows the host's clock */
+    bool no_reboot;          /* a reset ends the run */
+    bool verbose;            /* what the machine has to say is logged too */
+    bool hash;               /* report_json has a hash of the whole machine */
+    uint32_t trace;          /* bits: 1 ports, 2 interrupts */
+    uint32_t heartbeat_ms;   /* a helper that echoes nothing for so long is killed; default 5000 */
+    uint32_t timeout_ms;     /* of the run; 0: none */
+    const struct halter_pc_step *steps; /* a script; when the last step only waits, it ends the run */
+    unsigned nsteps;
+    halter_pc_console_fn on_console;
+    halter_pc_log_fn on_log; /* may be NULL */
+    halter_pc_end_fn on_end; /* exactly once, unless the PC is destroyed first; may be NULL */
+    void *data;
+};
+#define HALTER_PC_INIT                                                                             \
+    {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX}
+
+/* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
+HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,
+                                struct halter_pc **out);
+/*
+ * Types bytes on its serial line. Returns how many were taken: at most 64 KiB wait for the guest,
+ * and more are taken when it has read some (the descriptor is then readable). EINVAL, ECLOSED.
+ */
+HALTER_API long halter_pc_send(struct halter_pc *pc, const void *bytes, size_t count);
+/* How many bytes halter_pc_send() would take now. */
+HALTER_API size_t halter_pc_room(const struct halter_pc *pc);
+/* Stops taking console output, so that the guest waits as on a serial line, or goes on. */
+HALTER_API void halter_pc_hold(struct halter_pc *pc, bool hold);
+/* Kills it; no callback. NULL is fine. */
+HALTER_API void halter_pc_destroy(struct halter_pc *pc);
+/* The helper's pid for people and tests, 0 when there is none now. */
+HALTER_API int halter_pc_pid(const struct halter_pc *pc);
+
 /* ---- accounts --------------------------------------------------------------------------------- */
 
 #define HALTER_HISTOGRAM_BUCKETS 128

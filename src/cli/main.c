@@ -12,6 +12,8 @@
 
 static const struct verb *const verbs[] = {
     &run_verb,
+    &boot_verb,
+    &image_verb,
     &check_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)

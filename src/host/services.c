@@ -81,8 +81,12 @@ static void finish(struct halter_host *host, struct order *order,
     services_fn fn = order->fn;
     void *data = order->data;
     order_free(order);
-    if (fn)
-        fn(host, answer, data);
+    if (!fn)
+        return;
+    /* Events wait: what a callback of the application does must not take the work from under fn. */
+    host->depth++;
+    fn(host, answer, data);
+    host->depth--;
 }
 
 static void fail_sent(struct halter_host *host, bool all, const char *why)
@@ -264,6 +268,14 @@ void services_frame(struct process *process, const struct wire_frame *frame)
 /* ---- its life
  * -------------------------------------------------------------------------------------- */
 
+/* It closes the file system once it knows which state it keeps: before LOADED. */
+static const struct process_use services_use = {
+    .layers = HALTER_LAYER_BIT(HALTER_LAYER_NO_NEW_PRIVS) | HALTER_LAYER_BIT(HALTER_LAYER_SECCOMP),
+    .offered = services_offered,
+    .bereaved = services_bereaved,
+    .frame = services_frame,
+};
+
 /* Starts one if there is none and it is time. False when there is no hope for now. */
 static bool start(struct halter_host *host)
 {
@@ -274,7 +286,7 @@ static bool start(struct halter_host *host)
         return true;
     if (host->closing || monotonic_ns() < services->not_before_ns)
         return false;
-    services->process = process_create(host, &profile);
+    services->process = process_create(host, &profile, &services_use);
     services->loaded = false;
     return services->process != NULL;
 }

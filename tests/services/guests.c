@@ -14,6 +14,8 @@ char state_path[512];
 int port;
 char denials[8192], audits[16384];
 
+void (*event_hook)(const struct halter_event *event);
+
 static void on_event(struct halter_host *from, const struct halter_event *event, void *data)
 {
     char *log = event->type == HALTER_EVENT_DENIED  ? denials
@@ -24,6 +26,8 @@ static void on_event(struct halter_host *from, const struct halter_event *event,
     (void)data;
     if (event->type == HALTER_EVENT_STDERR || event->type == HALTER_EVENT_LOG)
         print_message("# %s\n", event->text);
+    if (event_hook)
+        event_hook(event);
     if (!log)
         return;
     size_t at = strlen(log);
@@ -56,6 +60,7 @@ int start(void **state)
 int stop(void **state)
 {
     (void)state;
+    event_hook = NULL;
     halter_destroy(host);
     host = NULL;
     temporary_remove(folder);

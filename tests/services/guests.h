@@ -15,6 +15,8 @@ extern char state_path[512];              /* in it */
 extern int port;                          /* of the web server, on 127.0.0.1 and 127.0.0.2 */
 extern char denials[8192], audits[16384]; /* "NAME TEXT\n" of each event */
 extern const char evaluate[];
+/* Called for each event when it is set. */
+extern void (*event_hook)(const struct halter_event *event);
 
 /* Setup and teardown of a test: a host with a state in a fresh folder. */
 int start(void **state);

@@ -261,6 +261,43 @@ static void a_death_gives_up_its_requests(void **state)
     halter_guest_destroy(guest);
 }
 
+static struct halter_guest *doomed;
+static const char *doom;
+
+static void destroy_at_doom(const struct halter_event *event)
+{
+    if (event->type == HALTER_EVENT_AUDIT && doomed && strstr(event->text, doom)) {
+        halter_guest_destroy(doomed);
+        doomed = NULL;
+    }
+}
+
+/* An application that hears of a request may end its guest on the spot, at every stage of it. */
+static void a_guest_may_be_destroyed_at_every_audit_line(void **state)
+{
+    static const char *const dooms[] = {"GET", "after a redirect", "no pattern", "denied", "user"};
+    char call[256];
+    (void)state;
+    event_hook = destroy_at_doom;
+    for (size_t i = 0; i < sizeof(dooms) / sizeof(*dooms); i++) {
+        int status = 1;
+        doomed = make_fetcher();
+        doom = dooms[i];
+        snprintf(
+            call, sizeof(call),
+            "\"await Promise.all([host.fetch('http://127.0.0.1:%d/to/http://localhost:%d/hello'),"
+            "host.fetch('http://127.0.0.1:%d/to/http://a.org/'),"
+            "host.fetch('http://127.0.0.1:%d/to/http://u@a.org/')])\"",
+            port, port, port, port);
+        assert_int_equal(halter_call(doomed, call, 0, NULL, ignore, &status, NULL), HALTER_OK);
+        for (int n = 0; n < 2000 && (status == 1 || doomed); n++)
+            halter_dispatch(host, 10);
+        assert_null(doomed);
+        /* The line may come in the dispatch that also brings the call's end. */
+        assert_true(status == HALTER_ECLOSED || status == HALTER_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +310,7 @@ int main(void)
         TEST(caps_hold),
         TEST(the_hosts_time_is_not_charged),
         TEST(a_death_gives_up_its_requests),
+        TEST(a_guest_may_be_destroyed_at_every_audit_line),
     };
     port = server_start("127.0.0.1", 0);
     server_start("127.0.0.2", port);

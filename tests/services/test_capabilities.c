@@ -36,6 +36,28 @@ static void what_is_not_granted_does_not_exist(void **state)
     halter_guest_destroy(guest);
 }
 
+static void provided(struct halter_guest *guest, struct halter_request *request, const char *args,
+                     size_t bytes, void *data)
+{
+    (void)guest;
+    (void)args;
+    (void)bytes;
+    (void)data;
+    halter_answer(request, "1", 1);
+}
+
+static void built_in_names_are_taken(void **state)
+{
+    static const char *const names[] = {"fetch",   "open",  "list",   "state.get", "state.more",
+                                        "state",   "log",   "now",    "locale",    "all",
+                                        "network", "files", "fetch.x"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        assert_int_equal(halter_provide(host, names[i], provided, NULL), HALTER_EINVAL);
+    assert_int_equal(halter_provide(host, "fetcher", provided, NULL), HALTER_OK);
+    assert_int_equal(halter_provide(host, "fetcher", provided, NULL), HALTER_EINVAL);
+}
+
 static const char manifest[] =
     "{\"name\": \"m\", \"version\": \"1\", \"entry\": \"m.js\", \"permissions\": {"
     "\"state\": {\"level\": \"read\", \"reason\": \"x\"}, \"ai.respond\": {\"reason\": \"y\"}},"
@@ -159,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_not_granted_does_not_exist),
+        TEST(built_in_names_are_taken),
         TEST(a_manifest_bounds_the_grants),
         TEST(wrong_manifests_and_grants_say_why),
         TEST(request_rates_are_capped),

@@ -60,7 +60,7 @@ void js_buffer_finish(struct js_buffer *buffer);
 bool js_text_out(JSStringRef text, struct js_buffer *buffer);
 /* The same for UTF-16 that is no string of the engine's. Appends. */
 bool js_utf16_out(const JSChar *text, size_t length, struct js_buffer *buffer);
-/* A string of UTF-8 that is known to be well-formed, any byte included. To be released. */
+/* A string of UTF-8, NUL included; empty when it is not well-formed. To be released. */
 JSStringRef js_text_in(const char *bytes, size_t length);
 JSValueRef js_value_text(JSContextRef context, const char *bytes, size_t length);
 /* A string of any bytes taken for UTF-8, bad ones replaced. */

@@ -173,12 +173,14 @@ static size_t widen(const uint8_t *in, size_t length, JSChar *out)
     return (size_t)(out - start);
 }
 
-/* Where texts are widened. Kept, because a new one of every call would be new pages of every call.
- */
+/* Where texts are widened. Kept: a new one for every call would be new pages for every call. */
 static struct js_buffer wide_buffer;
 
+/* A text that is not UTF-8 comes out empty, as from the engine's own conversion: no JSON. */
 static JSStringRef wide(const char *bytes, size_t length)
 {
+    if (!utf8_check(bytes, length))
+        return JSStringCreateWithUTF8CString("");
     wide_buffer.length = 0;
     if (wide_buffer.capacity > KEEP_BYTES && length < KEEP_BYTES / sizeof(JSChar))
         js_buffer_finish(&wide_buffer);
