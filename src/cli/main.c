@@ -13,6 +13,7 @@
 static const struct verb *const verbs[] = {
     &run_verb,
     &check_verb,
+    &bench_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 

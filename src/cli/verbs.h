@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 
+extern const struct verb bench_verb;
 extern const struct verb check_verb;
 extern const struct verb run_verb;
 
