@@ -4,7 +4,7 @@
 BUILD ?= build
 prefix ?= /usr/local
 
-.PHONY: all deps demo check bench install clean
+.PHONY: all deps guest web demo check bench install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -14,6 +14,9 @@ deps:
 
 $(BUILD)/build.ninja: | deps
 	meson setup --prefix=$(prefix) $(BUILD)
+
+guest web: all
+	ninja -C $(BUILD) $@
 
 demo: all
 	tools/demo.sh $(BUILD)

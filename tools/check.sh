@@ -85,6 +85,12 @@ build() {
     ninja -C "$1" > "$work/log" 2>&1 || { tail -n 40 "$work/log" > "$work/tail"; fail "$1: build" "$work/tail"; return 1; }
 }
 
+# The PC's guests, once for all build folders (tools/guest/make.sh).
+guest() { # FOLDER
+    say "the PC's guests"
+    tools/guest/make.sh build-guest "$1/halter" > "$work/log" 2>&1 || fail "the PC's guests" "$work/log"
+}
+
 # Runs all tests of a build folder as user $2. Meson's own files have to be writable for that user,
 # so an unprivileged run gets a log folder of its own.
 run_tests() { # FOLDER root|nobody NAME [MESON OPTION...]
@@ -136,22 +142,27 @@ for part in $parts; do
     case $part in
     gcc)
         configure build-gcc gcc && build build-gcc && {
+            guest build-gcc
             [ "$(id -u)" -ne 0 ] || run_tests build-gcc root "gcc, as root"
             run_tests build-gcc nobody "gcc, unprivileged"
         }
         ;;
     clang)
-        configure build-clang clang && build build-clang &&
+        configure build-clang clang && build build-clang && guest build-clang &&
             run_tests build-clang nobody "clang, unprivileged"
         ;;
     sanitizers)
         # The engine reserves address space that the sanitizer's shadow wants: a test says for
-        # itself, by the suite `no-sanitizer`, when it cannot run with it.
+        # itself, by the suite `no-sanitizer`, when it cannot run with it. The others have their
+        # helpers from a launcher that was built without.
+        [ -x build-clang/halter-launcher ] || { configure build-clang clang && build build-clang; }
+        export HALTER_LAUNCHER=$PWD/build-clang/halter-launcher HALTER_TEST_LAUNCHER=$PWD/build-clang/halter-launcher
         configure build-asan clang -Db_sanitize=address,undefined && build build-asan && {
             export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
             run_tests build-asan nobody "clang with sanitizers" --no-suite no-sanitizer --timeout-multiplier 4
             unset ASAN_OPTIONS UBSAN_OPTIONS
         }
+        unset HALTER_LAUNCHER HALTER_TEST_LAUNCHER
         ;;
     fuzz)
         fuzz

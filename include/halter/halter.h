@@ -159,14 +159,15 @@ HALTER_API const char *halter_guest_state_text(enum halter_guest_state state);
 
 struct halter_plugin_options {
     size_t size;             /* set by HALTER_PLUGIN_INIT */
-    const char *name;        /* for events, logs and errors; default: the path, or "plugin" */
+    const char *name;        /* for events, logs and errors; host.state is kept under it. Default: its
+                                manifest's, else the path, or "plugin" */
     const char *path;        /* the file, read when source is NULL; else only named in errors */
     const char *source;      /* UTF-8 */
     size_t source_bytes;     /* 0: source is terminated by NUL */
     const char *const *grants; /* what the user allows, ended by NULL; NULL: nothing. Each is the
                                   name of a capability (see halter_provide) or a text such as
                                   "state:read" or "network:https://api.example.org": see
-                                  halter-plugin(5). With a manifest, what it does not ask for does not
+                                  halter-permissions(5). With a manifest, what it does not ask for does not
                                   hold, granted or not */
     uint32_t load_deadline_ms; /* default 2000 */
     uint32_t deadline_ms;    /* of a call, unless the call says; default 1000 */
@@ -217,6 +218,15 @@ HALTER_API void halter_guest_destroy(struct halter_guest *guest);
  */
 HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *source,
                                    size_t source_bytes);
+/*
+ * Changes what the user allows, for example when they have been asked and have answered. `grants` is as in
+ * the options, and replaces what it was. What is taken away is refused at once; names appear and vanish
+ * with the next process, for which the guest is reloaded as by halter_guest_reload(). On EMANIFEST a
+ * line for people is written to `why`, which may be NULL; nothing has changed.
+ * EINVAL, ENOMEM, EMANIFEST, EBUSY (a reload is under way), ECLOSED.
+ */
+HALTER_API int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
+                                  size_t why_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
 /* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
@@ -307,6 +317,7 @@ typedef void (*halter_provide_fn)(struct halter_guest *guest, struct halter_requ
  * Offers a capability. `name` is dotted identifiers, e.g. "ai.respond": host.ai.respond(…) gives a
  * promise and host.ai.respond.sync(…) blocks the script. Guests made later with the name among
  * their grants have it; in others it does not exist. EINVAL (a bad or taken name), ENOMEM.
+ * fetch, open, list and all below state are built in: halter-permissions(5) has their grants.
  */
 HALTER_API int halter_provide(struct halter_host *host, const char *name, halter_provide_fn fn,
                               void *data);
@@ -334,9 +345,9 @@ enum halter_event_type {
     HALTER_EVENT_STDERR = 9,        /* text: one line the helper wrote to its standard error */
     HALTER_EVENT_DROPPED = 10,      /* count: lines dropped over the rate since the last such event */
     HALTER_EVENT_DENIED = 11,       /* name, text: a reverse call that policy refused */
+    HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
     HALTER_EVENT_AUDIT = 13,        /* name, text: what a guest did with a built-in capability, or was
                                        denied (level: INFO or WARN) */
-    HALTER_EVENT_LAUNCHER_LOST = 12, /* the launcher died and is being replaced; guest is NULL */
 };
 
 enum halter_level { HALTER_DEBUG = 0, HALTER_INFO = 1, HALTER_WARN = 2, HALTER_ERR = 3 };
@@ -352,6 +363,93 @@ struct halter_event {
     uint64_t count;
     uint32_t delay_ms;
 };
+
+/* ---- PCs ---------------------------------------------------------------------------------------- */
+
+/*
+ * The other kind of guest: a whole 32-bit x86 computer, emulated in a helper that is confined as a
+ * plugin's is. It boots an unmodified kernel; its first serial port is a stream of bytes.
+ */
+struct halter_pc;
+
+/* How a PC's run ended. */
+enum halter_pc_reason {
+    HALTER_PC_OFF = 1,          /* the guest halted with interrupts off: powered off */
+    HALTER_PC_RESET = 2,        /* it asked for a reset, and no_reboot was set */
+    HALTER_PC_TRIPLE_FAULT = 3, /* report_json says where */
+    HALTER_PC_UNTIL = 4,        /* the last text of the script was seen */
+    HALTER_PC_TIMEOUT = 5,      /* timeout_ms passed */
+    HALTER_PC_NOT_STARTED = 6,  /* detail says why */
+    HALTER_PC_DIED = 7,         /* its process died: death says of what */
+};
+
+struct halter_pc_end {
+    enum halter_pc_reason reason;
+    const char *detail;       /* one line, or "" */
+    const char *report_json;  /* what the machine says at the end: instructions, times, the state
+                                 after a triple fault; "{}" when it could not */
+    const struct halter_death *death; /* or NULL */
+};
+
+/* Borrowed until it returns. Bytes of the console, as they come. */
+typedef void (*halter_pc_console_fn)(struct halter_pc *pc, const void *bytes, size_t count,
+                                     void *data);
+typedef void (*halter_pc_log_fn)(struct halter_pc *pc, enum halter_level level, const char *text,
+                                 void *data);
+typedef void (*halter_pc_end_fn)(struct halter_pc *pc, const struct halter_pc_end *end, void *data);
+
+enum halter_pc_model { HALTER_PC_P6 = 0, HALTER_PC_PENTIUM3 = 1, HALTER_PC_PENTIUM_M = 2 };
+
+/* One step of a script: wait for a text on the console, then type keys. Either may be NULL.
+ * \n \r \t \e \\ and \xNN are understood in both. */
+struct halter_pc_step {
+    const char *until, *send;
+};
+
+struct halter_pc_options {
+    size_t size;             /* set by HALTER_PC_INIT */
+    const char *name;        /* for people; default "pc" */
+    int kernel_fd;           /* a bzImage or a 32-bit ELF kernel, open for reading; duplicated */
+    int initrd_fd;           /* or -1 */
+    const char *append;      /* the kernel's command line; NULL: none */
+    uint32_t ram_mb;         /* 2 to 3072; default 128 */
+    enum halter_pc_model model;
+    uint64_t rtc_seconds;    /* the date at power-on, seconds since 1970; UINT64_MAX: now */
+    uint32_t icount_ns_q16;  /* guest time an instruction in 1/65536 ns: a deterministic run; 0: time
+                                follows the host's clock */
+    bool no_reboot;          /* a reset ends the run */
+    bool verbose;            /* what the machine has to say is logged too */
+    bool hash;               /* report_json has a hash of the whole machine */
+    uint32_t trace;          /* bits: 1 ports, 2 interrupts */
+    uint32_t heartbeat_ms;   /* a helper that echoes nothing for so long is killed; default 5000 */
+    uint32_t timeout_ms;     /* of the run; 0: none */
+    const struct halter_pc_step *steps; /* a script; when the last step only waits, it ends the run */
+    unsigned nsteps;
+    halter_pc_console_fn on_console;
+    halter_pc_log_fn on_log; /* may be NULL */
+    halter_pc_end_fn on_end; /* exactly once, unless the PC is destroyed first; may be NULL */
+    void *data;
+};
+#define HALTER_PC_INIT                                                                             \
+    {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX}
+
+/* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
+HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,
+                                struct halter_pc **out);
+/*
+ * Types bytes on its serial line. Returns how many were taken: at most 64 KiB wait for the guest,
+ * and more are taken when it has read some (the descriptor is then readable). EINVAL, ECLOSED.
+ */
+HALTER_API long halter_pc_send(struct halter_pc *pc, const void *bytes, size_t count);
+/* How many bytes halter_pc_send() would take now. */
+HALTER_API size_t halter_pc_room(const struct halter_pc *pc);
+/* Stops taking console output, so that the guest waits as on a serial line, or goes on. */
+HALTER_API void halter_pc_hold(struct halter_pc *pc, bool hold);
+/* Kills it; no callback. NULL is fine. */
+HALTER_API void halter_pc_destroy(struct halter_pc *pc);
+/* The helper's pid for people and tests, 0 when there is none now. */
+HALTER_API int halter_pc_pid(const struct halter_pc *pc);
 
 /* ---- accounts --------------------------------------------------------------------------------- */
 

@@ -12,8 +12,11 @@
 
 static const struct verb *const verbs[] = {
     &run_verb,
+    &boot_verb,
+    &image_verb,
     &check_verb,
     &bench_verb,
+    &doctor_verb,
 };
 #define VERBS (sizeof verbs / sizeof *verbs)
 

@@ -8,7 +8,10 @@
 #include "cli/options.h"
 
 extern const struct verb bench_verb;
+extern const struct verb boot_verb;
+extern const struct verb image_verb;
 extern const struct verb check_verb;
+extern const struct verb doctor_verb;
 extern const struct verb run_verb;
 
 #endif

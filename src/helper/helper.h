@@ -10,6 +10,7 @@
 
 #include "wire/control.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -31,6 +32,16 @@ enum helper_exit {
     HELPER_EXIT_BREACH = 64,  /* the host sent something that is no frame, or out of turn */
     HELPER_EXIT_CONFINE = 65, /* a layer of the floor could not be put in force */
 };
+
+#define HELPER_SOCKET_FD    3
+#define HELPER_STATUS_FD    4   /* the status page, in a program that was executed */
+#define HELPER_PROFILE_TEXT 192 /* room for a profile as text */
+
+/* A profile as one argument, for helper_resume() in the program that is executed. */
+void helper_profile_print(char text[HELPER_PROFILE_TEXT], const struct control_profile *profile,
+                          uint64_t generation);
+/* From `NAME --helper PROFILE`: false when these are other arguments, or the page is not there. */
+bool helper_resume(struct helper_start *start, int count, char *const *arguments);
 
 /* Serves until the host goes away; the result is the process's exit status (enum helper_exit). */
 int helper_main(const struct helper_start *start);

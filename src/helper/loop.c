@@ -221,12 +221,11 @@ static const char *moved(const char *text, const uint8_t *from, uint8_t *to)
 static struct kept_answer *keep_answer(struct helper *helper, const struct wire_frame *frame)
 {
     struct engine_answer answer = read_answer(helper, frame);
-    struct kept_answer *kept = malloc(sizeof(*kept) + frame->length + 1);
+    struct kept_answer *kept = malloc(sizeof(*kept) + frame->length);
     if (!kept)
         breach("an answer that memory has no room for");
     if (frame->length)
         memcpy(kept->bytes, frame->body, frame->length);
-    kept->bytes[frame->length] = 0; /* as the reader has it behind a body */
     kept->next = NULL;
     kept->answer = answer;
     kept->answer.json = moved(answer.json, frame->body, kept->bytes);
@@ -255,12 +254,11 @@ static struct kept_answer *take_kept(struct helper *helper)
 /* Keeps a call until the one at hand is done. */
 static void keep_call(struct helper *helper, const struct wire_frame *frame)
 {
-    struct kept_call *kept = malloc(sizeof(*kept) + frame->length + 1);
+    struct kept_call *kept = malloc(sizeof(*kept) + frame->length);
     if (!kept)
         breach("a call that memory has no room for");
     if (frame->length)
         memcpy(kept->bytes, frame->body, frame->length);
-    kept->bytes[frame->length] = 0;
     kept->next = NULL;
     kept->frame = *frame;
     kept->frame.body = kept->bytes;

@@ -53,7 +53,7 @@ static void write_order(struct json_writer *out, const struct work *work,
     const struct halter_guest *guest = work->request->guest;
     char range[WIRE_RANGE_TEXT], url[POLICY_URL_TEXT];
     json_write(out, "{\"op\":\"fetch\",\"plugin\":");
-    json_write_string(out, guest->state_name, strlen(guest->state_name));
+    json_write_string(out, guest->name, strlen(guest->name));
     json_write(out, ",\"url\":");
     json_write_string(out, url, policy_url_write(&work->url, url));
     fetch_request_write(&work->fetch, out);

@@ -18,7 +18,7 @@
 #include "wire/json_write.h"
 
 #define PATH_BYTES  4096
-#define MAX_ENTRIES 10000
+#define MAX_ENTRIES 2000 /* each costs a look at it, in the dispatch */
 
 /* "r": read. "r+": read and write what is there. "w": made or emptied. "x": made anew. */
 static const struct {
@@ -105,9 +105,10 @@ static int open_file(const struct permit_tree *tree, const char *rest, int flags
 
 static const char *explain(int error)
 {
-    return error == EXDEV   ? "leads out of the tree"
-           : error == ELOOP ? "leads through a forbidden link"
-                            : strerror(error);
+    return error == EOVERFLOW ? "a folder with more than 2000 entries"
+           : error == EXDEV   ? "leads out of the tree"
+           : error == ELOOP   ? "leads through a forbidden link"
+                              : strerror(error);
 }
 
 static int find_mode(struct json_value mode)
@@ -119,6 +120,22 @@ static int find_mode(struct json_value mode)
             found = modes[i].flags;
     free(name);
     return found;
+}
+
+/* The script's object has the path as its `info`. */
+static void pass_file(struct halter_request *request, const char *path, int fd)
+{
+    struct json_writer info;
+    json_writer_init(&info);
+    json_write(&info, "{\"path\":");
+    json_write_string(&info, path, strlen(path));
+    json_write(&info, "}");
+    int status = json_write_end(&info) ? halter_answer_fds(request, info.text, info.length, &fd, 1)
+                                       : HALTER_ENOMEM;
+    if (status)
+        caps_fail(request, "%s: the file cannot be passed: %s", path, halter_strerror(status));
+    json_writer_finish(&info);
+    close(fd);
 }
 
 void cap_open(struct halter_guest *guest, struct halter_request *request, const char *args,
@@ -143,10 +160,7 @@ void cap_open(struct halter_guest *guest, struct halter_request *request, const 
             caps_fail(request, "%s: %s", path, explain(errno));
     } else {
         caps_audit(request, true, path, flags == O_RDONLY ? "for reading" : "for writing");
-        int status = halter_answer_fds(request, "{}", 2, &fd, 1);
-        if (status)
-            caps_fail(request, "%s: the file cannot be passed: %s", path, halter_strerror(status));
-        close(fd);
+        pass_file(request, path, fd);
     }
     free(path);
 }

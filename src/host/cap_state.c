@@ -56,7 +56,7 @@ static void write_order(struct json_writer *out, const struct halter_guest *gues
     json_write(out, "{\"op\":\"");
     json_write(out, op);
     json_write(out, "\",\"plugin\":");
-    json_write_string(out, guest->state_name, strlen(guest->state_name));
+    json_write_string(out, guest->name, strlen(guest->name));
     json_write(out, ",\"quota_bytes\":");
     json_write_integer(out, (int64_t)guest->state_bytes);
     json_write(out, ",\"key\":");

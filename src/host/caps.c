@@ -29,7 +29,7 @@ int caps_provide(struct halter_host *host)
         {state_delete, cap_state, state_delete},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        int status = halter_provide(host, all[i].name, all[i].fn, all[i].data);
+        int status = request_provide(host, all[i].name, all[i].fn, all[i].data);
         if (status)
             return status;
     }

@@ -1,6 +1,6 @@
 /*
  * Grants: what the user allows, in texts such as "network:https://api.example.org" or
- * "state:readwrite" (halter-plugin(5) has them all), and the permit: what holds, which is what the
+ * "state:readwrite" (halter-permissions(5) has them all), and the permit: what holds, which is what the
  * manifest asks for and the grants allow, both. Pure, and the one place where the two meet.
  */
 #ifndef HALTER_HOST_GRANTS_H

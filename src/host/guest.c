@@ -195,11 +195,9 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     guest->path = strdup(o.path ? o.path : "");
     if (!guest->name)
         guest->name = strdup(o.name ? o.name : o.path ? o.path : "plugin");
-    if (!guest->state_name && guest->name)
-        guest->state_name = strdup(guest->name);
     status = HALTER_ENOMEM;
     struct pool *pool = pool_for(host, &guest->profile);
-    if (!pool || !guest->path || !guest->name || !guest->state_name)
+    if (!pool || !guest->path || !guest->name)
         goto fail;
     status = get_source(guest, o.source, o.source_bytes, &guest->source);
     if (status)
@@ -215,7 +213,7 @@ fail:;
     free(guest->capabilities);
     free(guest->path);
     free(guest->name);
-    free(guest->state_name);
+    free(guest->manifest.text);
     permit_finish(&guest->permit);
     free(guest);
     host_drop_timers(host, GUEST_TIMERS);
@@ -453,7 +451,7 @@ void guest_free(struct halter_guest *guest)
     free(guest->load_error_storage);
     free(guest->path);
     free(guest->name);
-    free(guest->state_name);
+    free(guest->manifest.text);
     permit_finish(&guest->permit);
     free(guest);
     host_drop_timers(host, GUEST_TIMERS);

@@ -143,6 +143,7 @@ int halter_create(const struct halter_options *options, struct halter_host **out
         return HALTER_ENOMEM;
     list_init(&host->processes);
     list_init(&host->guests);
+    list_init(&host->pcs);
     list_init(&host->buried);
     list_init(&host->events);
     list_init(&host->corked);
@@ -200,6 +201,7 @@ void halter_destroy(struct halter_host *host)
     host->on_event = NULL;
     list_for_each(node, &host->guests)
         halter_guest_destroy(list_entry(node, struct halter_guest, link));
+    pcs_finish(host);
     bury(host);
     /* The launcher takes whatever still lives along; nothing is reported any more. */
     launcher_stop(host);
@@ -290,6 +292,7 @@ static void run_deferred(struct halter_host *host)
     events_run_deferred(host);
     list_for_each(process, &host->processes)
         process_run_condemned(list_entry(process, struct process, link));
+    pcs_run_deferred(host);
     list_for_each(guest, &host->guests)
         calls_run_finished(list_entry(guest, struct halter_guest, link));
 }

@@ -7,6 +7,7 @@
  *   pool.c      spares, and guests that wait for one
  *   guest.c     one plugin: loading, reloading, death and what follows
  *   call.c      one call: queued, sent, answered, canceled
+ *   pc.c        one PC: its console, its heartbeat, its end
  *   request.c   reverse calls      event.c  events, log lines and their rate
  *   permits.c   what a guest may do, from its manifest and grants
  *   services.c  the link to halter-services
@@ -73,7 +74,20 @@ struct line {
     size_t length;
 };
 
+/*
+ * What a process is for. A plugin's has none: its guest and the pool are told; halter-services and
+ * a PC say here who is told of them instead.
+ */
+struct process_use {
+    uint32_t layers; /* of confinement that its hello must report; 0: what the host requires */
+    void (*offered)(struct process *process);  /* a good hello has come */
+    void (*bereaved)(struct process *process); /* it is dead or as good as dead */
+    void (*frame)(struct process *process, const struct wire_frame *frame);
+};
+
 struct process {
+    const struct process_use *use; /* NULL: a plugin's */
+    struct halter_pc *pc;          /* whose it is, when it is a PC's */
     struct list link; /* in host->processes */
     struct list pool_link; /* in a pool's spares, while it is one */
     struct halter_host *host;
@@ -152,7 +166,7 @@ struct halter_guest {
     bool closing;          /* destroyed from a callback: to be freed */
     char *name, *path;
     char *capabilities;    /* names separated by '\n' */
-    struct source source, next_source;
+    struct source source, next_source, manifest;
     struct control_profile profile;
     uint32_t load_deadline_ms, deadline_ms, wall_cap_ms, queue_max;
     uint64_t memory_bytes;
@@ -168,7 +182,6 @@ struct halter_guest {
     unsigned pending;         /* calls accepted and not finished */
     struct timer backoff;
     struct permit permit;     /* what it may do */
-    char *state_name;         /* whose state it has: its manifest's name, else its own */
     uint64_t state_bytes;
     uint32_t output_bytes;
     unsigned fetches;         /* under way */
@@ -234,7 +247,7 @@ struct halter_host {
     struct list events; /* deferred_event: they came about outside a dispatch */
     struct list requests; /* reverse calls that the application has not given back */
     struct list corked; /* processes with frames that nothing is in a hurry for */
-    struct list processes, guests;
+    struct list processes, guests, pcs;
     struct list buried; /* processes to be freed at the end of the dispatch */
     struct pool **pools;
     unsigned npools;
@@ -287,7 +300,8 @@ void launcher_disarm(struct halter_host *host, struct process *process);
 void launcher_answering(struct halter_host *host, struct process *process, bool answering);
 
 /* process.c */
-struct process *process_create(struct halter_host *host, const struct control_profile *profile);
+struct process *process_create(struct halter_host *host, const struct control_profile *profile,
+                               const struct process_use *use);
 void process_free(struct process *process);
 void process_event(struct process *process, enum process_event event);
 /* Kills it for a reason; `detail` may be NULL. The guest, if any, hears of it at once. */
@@ -345,6 +359,10 @@ void guest_free(struct halter_guest *guest);
 /* permits.c: from the manifest and the grants; lowers the limits in *options. 0 or a status. */
 int guest_permit(struct halter_guest *guest, struct halter_plugin_options *options);
 
+/* pc.c: the PCs that came to their end, and what callbacks closed. */
+void pcs_run_deferred(struct halter_host *host);
+void pcs_finish(struct halter_host *host);
+
 /* call.c */
 /* Sends what may be sent: one call, or a few ahead of the first while they are quick. */
 void call_next(struct halter_guest *guest);
@@ -369,6 +387,8 @@ void script_error_copy(struct halter_script_error *to, char **storage,
 
 /* request.c */
 void request_arrived(struct process *process, const struct wire_frame *frame);
+/* As halter_provide, for names that are built in. */
+int request_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data);
 /* As halter_refuse, with the kind of error; DENIED is an event. */
 int request_refuse(struct halter_request *request, enum wire_error_kind kind, const char *message);
 /* Gives it back unanswered: its process is dead. */

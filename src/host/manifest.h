@@ -1,6 +1,6 @@
 /*
  * plugin.json: what a plugin is, what it asks for and why, and the limits it can live with. Pure:
- * text in, structure or a fault with line and column out. halter-plugin(5) describes the file.
+ * text in, structure or a fault with line and column out. halter-permissions(5) describes the file.
  * A manifest grants nothing: see grants.h.
  */
 #ifndef HALTER_HOST_MANIFEST_H

@@ -8,16 +8,21 @@
 
 #include "host/internal.h"
 
-static int wrong(const struct halter_plugin_options *options, const char *what, unsigned line,
-                 unsigned column)
+/* Where people are told what is wrong. */
+struct complaint {
+    char *why;
+    size_t bytes;
+};
+
+static int wrong(struct complaint to, const char *what, unsigned line, unsigned column)
 {
-    if (options->why && options->why_bytes) {
+    if (to.why && to.bytes) {
         char place[64] = "";
         if (line)
             snprintf(place, sizeof(place), "plugin.json:%u:%u: ", line, column);
         char text[GRANTS_FAULT + sizeof(place)];
         snprintf(text, sizeof(text), "%s%s", place, what);
-        halter_printable(options->why, options->why_bytes, text, strlen(text), false);
+        halter_printable(to.why, to.bytes, text, strlen(text), false);
     }
     return HALTER_EMANIFEST;
 }
@@ -51,44 +56,74 @@ static void lower_limits(struct halter_plugin_options *o, const struct manifest_
     o->no_jit |= m->no_jit;
 }
 
-static int read_grants(const struct halter_plugin_options *options, struct grants *grants)
+/* Makes *permit and *capabilities anew from texts; they are untouched on failure. */
+static int make_permit(const struct manifest *manifest, const char *const *texts,
+                       struct permit *permit, char **capabilities, struct complaint to)
 {
-    char fault[GRANTS_FAULT];
-    for (const char *const *text = options->grants; text && *text; text++)
-        if (!grants_add(grants, *text, fault))
-            return wrong(options, fault, 0, 0);
+    struct grants grants = {0};
+    struct permit made;
+    char why[GRANTS_FAULT];
+    int status = 0;
+    for (; !status && texts && *texts; texts++)
+        if (!grants_add(&grants, *texts, why))
+            status = wrong(to, why, 0, 0);
+    if (!status && !permit_make(manifest, &grants, &made, why))
+        status = wrong(to, why, 0, 0);
+    grants_finish(&grants);
+    if (status)
+        return status;
+    char *names = permit_capabilities(&made);
+    if (!names) {
+        permit_finish(&made);
+        return HALTER_ENOMEM;
+    }
+    permit_finish(permit);
+    free(*capabilities);
+    *permit = made;
+    *capabilities = names;
     return 0;
 }
 
 int guest_permit(struct halter_guest *guest, struct halter_plugin_options *options)
 {
+    struct complaint to = {options->why, options->why_bytes};
     struct manifest manifest = {0};
     struct manifest_fault fault;
-    struct grants grants = {0};
-    char why[GRANTS_FAULT];
     const char *text = options->manifest;
     size_t bytes = text && !options->manifest_bytes ? strlen(text) : options->manifest_bytes;
-    int status = read_grants(options, &grants);
-    if (status)
-        goto out;
-    if (text && !manifest_parse(text, bytes, &manifest, &fault)) {
-        status = wrong(options, fault.text, fault.line, fault.column);
-        goto out;
-    }
-    if (!permit_make(text ? &manifest : NULL, &grants, &guest->permit, why)) {
-        status = wrong(options, why, 0, 0);
-        goto out;
-    }
+    if (text && !manifest_parse(text, bytes, &manifest, &fault))
+        return wrong(to, fault.text, fault.line, fault.column);
+    int status = make_permit(text ? &manifest : NULL, options->grants, &guest->permit,
+                             &guest->capabilities, to);
     lower_limits(options, &manifest.limits);
-    guest->capabilities = permit_capabilities(&guest->permit);
-    if (text && !options->name)
-        guest->name = strdup(manifest.name);
-    if (text)
-        guest->state_name = strdup(manifest.name);
-    if (!guest->capabilities || (text && !guest->state_name))
-        status = HALTER_ENOMEM;
-out:
+    if (!status && text) {
+        guest->manifest = (struct source){malloc(bytes), bytes};
+        guest->name = options->name ? NULL : strdup(manifest.name);
+        if (!guest->manifest.text || (!options->name && !guest->name))
+            status = HALTER_ENOMEM;
+        else
+            memcpy(guest->manifest.text, text, bytes);
+    }
     manifest_finish(&manifest);
-    grants_finish(&grants);
     return status;
+}
+
+int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
+                       size_t why_bytes)
+{
+    struct manifest manifest = {0};
+    struct manifest_fault fault;
+    if (!guest)
+        return HALTER_EINVAL;
+    if (guest->state == HALTER_GUEST_CLOSED)
+        return HALTER_ECLOSED;
+    if (guest->reloading)
+        return HALTER_EBUSY;
+    const struct source *text = &guest->manifest;
+    if (text->text && !manifest_parse(text->text, text->bytes, &manifest, &fault))
+        return HALTER_ENOMEM; /* it was right when the guest was made */
+    int status = make_permit(text->text ? &manifest : NULL, grants, &guest->permit,
+                             &guest->capabilities, (struct complaint){why, why_bytes});
+    manifest_finish(&manifest);
+    return status ? status : halter_guest_reload(guest, guest->source.text, guest->source.bytes);
 }

@@ -182,7 +182,7 @@ static void refill(struct halter_host *host, struct pool *pool, bool tell)
     while (pool->starting < waiting ||
            (spares + pool->starting < waiting + ahead &&
             pool->starting < waiting + STARTING_AHEAD)) {
-        if (!process_create(host, &pool->profile)) {
+        if (!process_create(host, &pool->profile, NULL)) {
             if (tell && pool->starting < waiting)
                 disappoint(host, pool);
             return; /* no descriptors or no memory: tried again at the next dispatch */

@@ -49,7 +49,8 @@ static int make_descriptors(struct process *process)
     return fcntl(errors[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : 0;
 }
 
-struct process *process_create(struct halter_host *host, const struct control_profile *profile)
+struct process *process_create(struct halter_host *host, const struct control_profile *profile,
+                               const struct process_use *use)
 {
     if (host_need_timers(host, PROCESS_TIMERS) < 0)
         return NULL;
@@ -64,6 +65,7 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     list_init(&process->sent);
     list_init(&process->cork_link);
     process->host = host;
+    process->use = use;
     process->state = PROCESS_STARTING;
     process->profile = *profile;
     process->generation = ++host->last_generation;
@@ -162,8 +164,7 @@ void process_event(struct process *process, enum process_event event)
         return; /* it cannot come in this state (the table's test says so): it changes nothing */
     if (event == PROCESS_EVENT_LOST)
         process->evidence.launcher_lost = true;
-    bool services = process->profile.kind == WIRE_HELPER_SERVICES;
-    if (process->state == PROCESS_STARTING && step.next != PROCESS_STARTING && !services)
+    if (process->state == PROCESS_STARTING && step.next != PROCESS_STARTING && !process->use)
         pool_for(host, &process->profile)->starting--;
     process->state = step.next;
 
@@ -182,16 +183,16 @@ void process_event(struct process *process, enum process_event event)
         list_append(&host->buried, &process->link);
     }
     if (actions & PROCESS_OFFER) {
-        if (services)
-            services_offered(process);
+        if (process->use)
+            process->use->offered(process);
         else
             pool_offer(process);
     }
     if (actions & PROCESS_DECEASED) {
         if (process->guest)
             guest_bereaved(process->guest, process);
-        else if (services)
-            services_bereaved(process);
+        else if (process->use)
+            process->use->bereaved(process);
         else if (!process->mourned)
             pool_bereaved(process);
         process->mourned = true;
@@ -531,9 +532,8 @@ static void hello(struct process *process, const struct wire_frame *frame)
     }
     process->layers = body.layers;
     uint32_t required = process->host->required_layers & ~process->profile.skip_layers;
-    /* halter-services closes the file system once it knows which state it keeps: before LOADED. */
-    if (process->profile.kind == WIRE_HELPER_SERVICES)
-        required = HALTER_LAYER_BIT(HALTER_LAYER_NO_NEW_PRIVS) | HALTER_LAYER_BIT(HALTER_LAYER_SECCOMP);
+    if (process->use && process->use->layers)
+        required = process->use->layers;
     uint32_t missing = required & ~body.layers;
     if (missing) {
         char detail[sizeof(process->detail)] = "missing:";
@@ -603,8 +603,8 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
         breach(process, "a frame out of turn");
         return;
     }
-    if (process->profile.kind == WIRE_HELPER_SERVICES) {
-        services_frame(process, frame);
+    if (process->use) {
+        process->use->frame(process, frame);
         return;
     }
     switch (frame->type) {

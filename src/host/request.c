@@ -3,7 +3,6 @@
  * call's deadline stands still; the wall cap does not. A request outlives its process and its guest
  * until the application gives it back.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,35 +12,8 @@
 
 #define OPEN_AT_ONCE 256 /* requests of one process: more is a flood */
 
-static bool good_name(const char *name)
+int request_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data)
 {
-    bool start = true;
-    size_t length = strlen(name);
-
-    if (length == 0 || length > 255)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)name[i];
-        if (c == '.') {
-            if (start)
-                return false;
-            start = true;
-        } else {
-            if (!(isalpha(c) || c == '_' || c == '$' || (!start && isdigit(c))))
-                return false;
-            start = false;
-        }
-    }
-    return !start;
-}
-
-int halter_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data)
-{
-    if (!host || !name || !fn || !good_name(name))
-        return HALTER_EINVAL;
-    for (unsigned i = 0; i < host->nprovided; i++)
-        if (strcmp(host->provided[i].name, name) == 0)
-            return HALTER_EINVAL;
     struct provided *grown =
         realloc(host->provided, (host->nprovided + 1) * sizeof(*host->provided));
     if (!grown)
@@ -52,6 +24,17 @@ int halter_provide(struct halter_host *host, const char *name, halter_provide_fn
         return HALTER_ENOMEM;
     host->provided[host->nprovided++] = (struct provided){copy, fn, data};
     return HALTER_OK;
+}
+
+int halter_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data)
+{
+    /* A name that no grant could give is refused, and so are those of the built-in ones. */
+    if (!host || !name || !fn || !manifest_is_scope(name, strlen(name)))
+        return HALTER_EINVAL;
+    for (unsigned i = 0; i < host->nprovided; i++)
+        if (strcmp(host->provided[i].name, name) == 0)
+            return HALTER_EINVAL;
+    return request_provide(host, name, fn, data);
 }
 
 static const struct provided *find(const struct halter_host *host, struct wire_text name)

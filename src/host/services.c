@@ -14,7 +14,7 @@
 #define START_MS       10000 /* from the hello to being configured */
 #define PAUSE_MIN_MS   100   /* after one that did not start, doubling */
 #define PAUSE_MAX_MS   10000
-#define MAX_ORDERS     1024
+#define MAX_ORDERS     4096
 #define SERVICES_BYTES (1ull << 30) /* of memory: the largest answers, some at one time */
 
 struct order {
@@ -81,8 +81,12 @@ static void finish(struct halter_host *host, struct order *order,
     services_fn fn = order->fn;
     void *data = order->data;
     order_free(order);
-    if (fn)
-        fn(host, answer, data);
+    if (!fn)
+        return;
+    /* Events wait: what a callback of the application does must not take the work from under fn. */
+    host->depth++;
+    fn(host, answer, data);
+    host->depth--;
 }
 
 static void fail_sent(struct halter_host *host, bool all, const char *why)
@@ -126,6 +130,12 @@ static int send_order(struct process *process, uint64_t id, const char *json, si
                             {(void *)(uintptr_t)body.locale.bytes, body.locale.length},
                             {(void *)(uintptr_t)json, bytes}};
     return send(process, (struct wire_frame){.type = WIRE_CALL, .id = id}, parts, 3);
+}
+
+/* One whose socket has closed is as good as dead: what is not sent waits for the next one. */
+static bool is_there(const struct services *services)
+{
+    return services->loaded && services->process->socket.fd >= 0;
 }
 
 static void send_waiting(struct halter_host *host)
@@ -258,6 +268,14 @@ void services_frame(struct process *process, const struct wire_frame *frame)
 /* ---- its life
  * -------------------------------------------------------------------------------------- */
 
+/* It closes the file system once it knows which state it keeps: before LOADED. */
+static const struct process_use services_use = {
+    .layers = HALTER_LAYER_BIT(HALTER_LAYER_NO_NEW_PRIVS) | HALTER_LAYER_BIT(HALTER_LAYER_SECCOMP),
+    .offered = services_offered,
+    .bereaved = services_bereaved,
+    .frame = services_frame,
+};
+
 /* Starts one if there is none and it is time. False when there is no hope for now. */
 static bool start(struct halter_host *host)
 {
@@ -268,7 +286,7 @@ static bool start(struct halter_host *host)
         return true;
     if (host->closing || monotonic_ns() < services->not_before_ns)
         return false;
-    services->process = process_create(host, &profile);
+    services->process = process_create(host, &profile, &services_use);
     services->loaded = false;
     return services->process != NULL;
 }
@@ -321,7 +339,7 @@ uint64_t services_order(struct halter_host *host, const char *json, size_t bytes
     host->last_call_id += 2;
     order->id = host->last_call_id | 1;
     list_append(&services->orders, &order->link);
-    if (services->loaded)
+    if (is_there(services))
         send_waiting(host);
     return order->id;
 }
@@ -340,7 +358,7 @@ void services_cancel(struct halter_host *host, uint64_t id, bool tell)
         bool sent = !order->json;
         order_free(order);
         set_deadline(host);
-        if (sent && services->loaded) {
+        if (sent && is_there(services)) {
             char json[64];
             int length = snprintf(json, sizeof(json), "{\"op\":\"cancel\",\"id\":%llu}",
                                   (unsigned long long)id);

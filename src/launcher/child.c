@@ -8,13 +8,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -22,8 +20,8 @@
 #include "launcher/launcher.h"
 #include "wire/body.h"
 
-#define SOCKET_FD  3
-#define STATUS_FD  4
+#define SOCKET_FD  HELPER_SOCKET_FD
+#define STATUS_FD  HELPER_STATUS_FD
 #define EXIT_BIRTH 69 /* no helper came of it: the same step would fail for the next one */
 
 /* The kernel, when memory is short, is to take helpers and not the application. */
@@ -62,35 +60,41 @@ static bool settle(const struct birth *birth)
     return sort_descriptors(birth) && sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
 
-static void execute(const struct helper *helper)
+/* A program that lies beside the launcher, in the build folder as where they are installed. */
+static void execute_beside(char *name, char *const *arguments)
 {
-    const struct control_profile *p = &helper->profile;
-    char text[192];
-    snprintf(text, sizeof(text),
-             "%" PRIu16 ",%" PRIu16 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32
-             ",%" PRIu64,
-             p->kind, p->flags, p->skip_layers, p->cap, p->memory_bytes, p->cpu_seconds, p->max_fds,
-             helper->generation);
-    char name[] = "halter-helper", option[] = "--helper";
-    char *arguments[] = {name, option, text, NULL};
-    execve("/proc/self/exe", arguments, environ);
-}
-
-/* It lies beside the launcher, in the build folder as where they are installed. */
-static void execute_services(void)
-{
-    char path[PATH_MAX], name[] = "halter-services";
-    char *arguments[] = {name, NULL};
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof(name));
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - strlen(name) - 1);
     if (length <= 0)
         return;
     path[length] = '\0';
     char *slash = strrchr(path, '/');
     if (!slash)
         return;
-    memcpy(slash + 1, name, sizeof(name));
+    strcpy(slash + 1, name);
     execve(path, arguments, environ);
     fprintf(stderr, "%s: %s\n", path, strerror(errno));
+}
+
+static void execute(const struct helper *helper)
+{
+    char text[HELPER_PROFILE_TEXT], option[] = "--helper";
+    char services[] = "halter-services", pc[] = "halter-pc", name[] = "halter-helper";
+    char *arguments[] = {name, option, text, NULL};
+    helper_profile_print(text, &helper->profile, helper->generation);
+    switch (helper->profile.kind) {
+    case WIRE_HELPER_SERVICES:
+        arguments[0] = services;
+        arguments[1] = NULL;
+        execute_beside(services, arguments);
+        break;
+    case WIRE_HELPER_PC:
+        arguments[0] = pc;
+        execute_beside(pc, arguments);
+        break;
+    default:
+        execve("/proc/self/exe", arguments, environ);
+    }
 }
 
 void child_run(const struct birth *birth)
@@ -98,11 +102,7 @@ void child_run(const struct birth *birth)
     const struct helper *helper = birth->helper;
     if (!settle(birth))
         _exit(EXIT_BIRTH);
-    if (helper->profile.kind == WIRE_HELPER_SERVICES) {
-        execute_services();
-        _exit(EXIT_BIRTH);
-    }
-    if (helper->profile.flags & CONTROL_EXEC) {
+    if (helper->profile.kind != WIRE_HELPER_JS || helper->profile.flags & CONTROL_EXEC) {
         execute(helper);
         _exit(EXIT_BIRTH);
     }
@@ -117,23 +117,11 @@ void child_run(const struct birth *birth)
 
 int child_resume(int count, char **arguments)
 {
-    struct helper_start start = {.socket = SOCKET_FD};
-    struct control_profile *p = &start.profile;
-    if (count != 3 || strcmp(arguments[1], "--helper") ||
-        sscanf(arguments[2],
-               "%" SCNu16 ",%" SCNu16 ",%" SCNu32 ",%" SCNu32 ",%" SCNu64 ",%" SCNu32 ",%" SCNu32
-               ",%" SCNu64,
-               &p->kind, &p->flags, &p->skip_layers, &p->cap, &p->memory_bytes, &p->cpu_seconds,
-               &p->max_fds, &start.generation) != 8) {
+    struct helper_start start;
+    if (!helper_resume(&start, count, arguments)) {
         fputs("halter-launcher is started by libhalter, not by hand.\n", stderr);
         return LAUNCHER_EXIT_SETUP;
     }
-    void *page =
-        mmap(NULL, sizeof(*start.status), PROT_READ | PROT_WRITE, MAP_SHARED, STATUS_FD, 0);
-    if (page == MAP_FAILED)
-        return EXIT_BIRTH;
-    start.status = page;
-    close(STATUS_FD);
     prctl(PR_SET_NAME, "halter-helper");
     return helper_main(&start);
 }

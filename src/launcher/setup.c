@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -52,11 +53,12 @@ static bool wipe_environment(void)
 /* Default dispositions; everything blocked: what the launcher wants to know comes by signalfd. */
 static bool reset_signals(void)
 {
-    struct sigaction standard = {.sa_handler = SIG_DFL};
+    /* All zero is the kernel's own form of the default; the C library keeps two signals to itself. */
+    static const uint64_t standard[4];
     sigset_t all;
     sigfillset(&all);
     for (int number = 1; number < NSIG; number++)
-        sigaction(number, &standard, NULL); /* KILL, STOP and glibc's own are refused */
+        syscall(SYS_rt_sigaction, number, standard, NULL, sizeof(uint64_t));
     return sigprocmask(SIG_SETMASK, &all, NULL) == 0;
 }
 

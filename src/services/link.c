@@ -15,7 +15,8 @@ bool link_init(struct link *link, int epoll, int fd)
     link->epoll = epoll;
     link->fd = fd;
     link->cap = WIRE_DEFAULT_CAP;
-    wire_reader_init(&link->reader, WIRE_DIR_IN, link->cap, false);
+    /* The host's own caps hold for what its guests send; an order is that and an envelope. */
+    wire_reader_init(&link->reader, WIRE_DIR_IN, UINT32_MAX, false);
     wire_writer_init(&link->writer);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &link->watch};
     return fcntl(fd, F_SETFL, O_NONBLOCK) == 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;

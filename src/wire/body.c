@@ -38,6 +38,13 @@ static bool take_all(struct rest *rest, struct wire_text *text)
     return rest->left <= UINT32_MAX && take(rest, rest->left, text);
 }
 
+/* What is left, as it is: JSON is checked by json_check, UTF-8 and all, or by the engine. */
+static bool take_json(struct rest *rest, struct wire_text *json)
+{
+    *json = (struct wire_text){.bytes = rest->at, .length = (uint32_t)rest->left};
+    return rest->left <= UINT32_MAX;
+}
+
 void wire_hello_encode(const struct wire_hello *hello, uint8_t out[WIRE_HELLO_BYTES])
 {
     memset(out, 0, WIRE_HELLO_BYTES);
@@ -121,7 +128,7 @@ bool wire_call_decode(struct wire_call *call, const uint8_t *body, size_t length
     call->tick = get_u64(body + 8);
     call->generation = get_u64(body + 16);
     call->deadline_ms = get_u32(body + 24);
-    return take(&rest, get_u32(body + 28), &call->locale) && take_all(&rest, &call->json);
+    return take(&rest, get_u32(body + 28), &call->locale) && take_json(&rest, &call->json);
 }
 
 size_t wire_error_encode(const struct wire_error *error, uint8_t out[WIRE_ERROR_FIXED])
@@ -166,7 +173,7 @@ bool wire_request_decode(struct wire_request *request, const uint8_t *body, size
         return false;
     struct rest rest = rest_of(body, length, WIRE_REQUEST_FIXED);
     request->wait = body[0];
-    return take(&rest, get_u16(body + 2), &request->name) && take_all(&rest, &request->json);
+    return take(&rest, get_u16(body + 2), &request->name) && take_json(&rest, &request->json);
 }
 
 size_t wire_log_encode(const struct wire_log *log, uint8_t out[WIRE_LOG_FIXED])

@@ -2,7 +2,8 @@
  * The bodies of frames that are more than JSON or raw bytes: HELLO, LOAD, CALL, ERROR, REQUEST,
  * REFUSE and LOG. Both ends build and read them here, so that no envelope is ever made by a
  * script. Decoders check every length and return false on any byte that does not fit; the
- * strings they yield are borrowed from the body, not terminated, and checked to be UTF-8.
+ * strings they yield are borrowed from the body, not terminated, and checked to be UTF-8; members
+ * called `json` are whatever bytes came, for json_check or the engine to judge.
  */
 #ifndef HALTER_WIRE_BODY_H
 #define HALTER_WIRE_BODY_H

@@ -50,7 +50,7 @@ int64_t wire_type_limit(uint8_t type, enum wire_direction direction, uint32_t ca
 
 bool wire_type_takes_fds(uint8_t type)
 {
-    return type == WIRE_CALL || type == WIRE_ANSWER;
+    return type == WIRE_LOAD || type == WIRE_CALL || type == WIRE_ANSWER;
 }
 
 const char *wire_type_name(uint8_t type)

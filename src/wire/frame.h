@@ -134,7 +134,7 @@ void wire_header_encode(const struct wire_frame *frame, uint8_t out[WIRE_HEADER_
 void wire_header_decode(struct wire_frame *frame, const uint8_t in[WIRE_HEADER_BYTES]);
 /* The largest body that frames of `type` may have under `cap` going `direction`, or -1. */
 int64_t wire_type_limit(uint8_t type, enum wire_direction direction, uint32_t cap);
-/* Whether frames of `type` may carry descriptors: CALL and ANSWER. */
+/* Whether frames of `type` may carry descriptors: LOAD, CALL and ANSWER. */
 bool wire_type_takes_fds(uint8_t type);
 const char *wire_type_name(uint8_t type);
 

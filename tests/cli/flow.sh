@@ -34,11 +34,11 @@ case_a_slow_reader_slows_the_writer() {
     mkfifo out
     # 300 MB if nobody stopped it
     { yes "{\"text\":\"$(printf 'x%.0s' $(seq 1000))\"}" | head -n 300000; echo ended > writer; } |
-        "$HALTER" run echo.js > out 2> err &
+        exec_noting_pid echo.js > out &
     local pid
     exec 4< out
     head -c 1000 <&4 > /dev/null
-    pid=$(pgrep -f "^$HALTER run echo.js" | head -n 1)
+    pid=$(cat pid)
     local before=x after=y
     wait_for stalled "$pid"
     [ ! -e writer ] || fail "the writer was not stopped"
@@ -162,11 +162,11 @@ JS
 case_an_interrupt_with_a_reader_that_is_stuck() {
     echo_plugin
     mkfifo out
-    yes '"some text to fill the pipe with"' | "$HALTER" run echo.js > out 2> err &
+    yes '"some text to fill the pipe with"' | exec_noting_pid echo.js > out &
     exec 4< out
     head -c 1 <&4 > /dev/null
     local pid
-    pid=$(pgrep -f "^$HALTER run echo.js" | tail -n 1)
+    pid=$(cat pid)
     wait_for stalled "$pid"
     kill -TERM "$pid"
     wait_for gone_itself "$pid" # after two seconds of grace

@@ -169,6 +169,18 @@ static void the_input_must_parse(void **state)
     assert_non_null(strstr(guest_call(&guest, "{\"a\":"), "INPUT SyntaxError: "));
     guest_send_call(&guest, "[1]\0,2]", 7, 1000);
     assert_non_null(strstr(guest_call(&guest, NULL), "INPUT SyntaxError: "));
+    /* Not UTF-8: short and long, cut off and overlong. */
+    guest_send_call(&guest, "\"\xff\"", 3, 1000);
+    assert_non_null(strstr(guest_call(&guest, NULL), "INPUT SyntaxError: "));
+    char long_text[100];
+    memset(long_text, ' ', sizeof(long_text));
+    memcpy(long_text, "\"\xe2\x82\"", 4);
+    guest_send_call(&guest, long_text, sizeof(long_text), 1000);
+    assert_non_null(strstr(guest_call(&guest, NULL), "INPUT SyntaxError: "));
+    memset(long_text, ' ', sizeof(long_text));
+    long_text[99] = (char)0xf0;
+    guest_send_call(&guest, long_text, sizeof(long_text), 1000);
+    assert_non_null(strstr(guest_call(&guest, NULL), "INPUT SyntaxError: "));
     gives("1", "1");
 }
 

@@ -285,10 +285,10 @@ uint64_t resident_bytes(pid_t pid)
 bool gone_within(pid_t pid, int timeout_ms)
 {
     uint64_t until = now_ms() + (uint64_t)timeout_ms;
-    while (kill(pid, 0) == 0) {
+    while (waitpid(pid, NULL, WNOHANG) != pid && kill(pid, 0) == 0) {
         if (now_ms() >= until)
             return false;
         usleep(2000);
     }
-    return errno == ESRCH;
+    return kill(pid, 0) < 0 && errno == ESRCH;
 }

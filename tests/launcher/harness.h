@@ -75,7 +75,10 @@ void guest_close(struct guest *guest);
 unsigned count_fds(pid_t pid);
 unsigned count_children(pid_t pid);
 uint64_t resident_bytes(pid_t pid);
-/* Whether a process has gone, zombie included, within `timeout_ms`. */
+/*
+ * Whether a process has gone, zombie included, within `timeout_ms`. One whose parent died first is
+ * this process's to reap, when it is a subreaper (not every init there is reaps in time).
+ */
 bool gone_within(pid_t pid, int timeout_ms);
 
 #endif

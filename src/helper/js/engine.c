@@ -47,11 +47,8 @@ static JSObjectRef member(struct engine *engine, JSObjectRef object, const char 
 static bool start_prelude(struct engine *engine)
 {
     JSValueRef exception = NULL;
-    JSObjectRef core = js_prelude_module(engine->context, "core", &exception);
-    if (!core)
-        return false;
-    JSValueRef natives = js_natives_make(engine);
-    JSValueRef made = JSObjectCallAsFunction(engine->context, core, NULL, 1, &natives, &exception);
+    JSValueRef made =
+        js_prelude_module(engine->context, "core", js_natives_make(engine), &exception);
     if (!made || exception || !JSValueIsObject(engine->context, made))
         return false;
     const struct {
@@ -165,7 +162,7 @@ static enum engine_state load(struct engine *engine, const struct wire_load *loa
         text.bytes += 3;
         text.length -= 3;
     }
-    JSStringRef source = js_text_in_terminated(text.bytes, text.length);
+    JSStringRef source = js_text_in(text.bytes, text.length);
     JSStringRef path = js_text_in(where.bytes, where.length);
     JSValueRef exception = NULL;
     JSValueRef path_value = JSValueMakeString(context, path);
@@ -205,7 +202,7 @@ static enum engine_state call(struct engine *engine, const struct wire_call *cal
 {
     begin(engine);
     JSContextRef context = engine->context;
-    JSStringRef json = js_text_in_terminated(call->json.bytes, call->json.length);
+    JSStringRef json = js_text_in(call->json.bytes, call->json.length);
     if (!json) {
         js_fail(engine, WIRE_ERROR_INPUT, "RangeError", "no memory for the input");
         return look(engine, outcome);

@@ -60,10 +60,8 @@ void js_buffer_finish(struct js_buffer *buffer);
 bool js_text_out(JSStringRef text, struct js_buffer *buffer);
 /* The same for UTF-16 that is no string of the engine's. Appends. */
 bool js_utf16_out(const JSChar *text, size_t length, struct js_buffer *buffer);
-/* A string of UTF-8 that is known to be well-formed, any byte included. To be released. */
+/* A string of UTF-8, NUL included; empty when it is not well-formed. To be released. */
 JSStringRef js_text_in(const char *bytes, size_t length);
-/* The same for text that a NUL follows: saves the copy. */
-JSStringRef js_text_in_terminated(const char *bytes, size_t length);
 JSValueRef js_value_text(JSContextRef context, const char *bytes, size_t length);
 /* A string of any bytes taken for UTF-8, bad ones replaced. */
 JSStringRef js_text_decode(const char *bytes, size_t length);
@@ -84,8 +82,9 @@ JSObjectRef js_natives_make(struct engine *engine);
 /* Calls a function of the prelude. Undefined when it threw, which only happens out of memory. */
 JSValueRef js_call(struct engine *engine, JSObjectRef function, size_t count,
                    const JSValueRef *arguments);
-/* Evaluates a module of the prelude: a function, or NULL when there is none of that name. */
-JSObjectRef js_prelude_module(JSContextRef context, const char *name, JSValueRef *exception);
+/* Evaluates a file of the prelude with `self` as `this`: what it gives, NULL where it threw. */
+JSValueRef js_prelude_module(JSContextRef context, const char *name, JSObjectRef self,
+                             JSValueRef *exception);
 /* Tells the host of lines that were dropped and followed by none. */
 void js_log_flush(struct engine *engine);
 /* Ends what is under way with an error made in C. */

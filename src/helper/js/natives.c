@@ -349,32 +349,34 @@ NATIVE(native_wall)
     return JSValueMakeNumber(context, (double)(now.tv_sec * 1000 + now.tv_nsec / 1000000));
 }
 
-JSObjectRef js_prelude_module(JSContextRef context, const char *name, JSValueRef *exception)
+JSValueRef js_prelude_module(JSContextRef context, const char *name, JSObjectRef self,
+                             JSValueRef *exception)
 {
     for (size_t i = 0; i < prelude_count; i++) {
         if (strcmp(prelude[i].name, name) != 0)
             continue;
         char where[64];
         snprintf(where, sizeof(where), "halter:%s.js", name);
-        JSStringRef source = JSStringCreateWithUTF8CString(prelude[i].source);
+        JSStringRef source = js_text_in(prelude[i].source, strlen(prelude[i].source));
         JSStringRef url = JSStringCreateWithUTF8CString(where);
-        JSValueRef module = JSEvaluateScript(context, source, NULL, url, 1, exception);
+        JSValueRef module = JSEvaluateScript(context, source, self, url, 1, exception);
         JSStringRelease(source);
         JSStringRelease(url);
-        return module && JSValueIsObject(context, module) ? (JSObjectRef)module : NULL;
+        return module;
     }
     return NULL;
 }
 
-/* module(name): a module's function, evaluated now. */
+/* module(name, kit): what a file of the prelude gives, evaluated now. */
 NATIVE(native_module)
 {
     UNUSED_NATIVE;
     struct js_buffer name = {0};
-    JSObjectRef module = NULL;
-    if (count && text_argument(context, arguments[0], &name) && js_buffer_reserve(&name, 1)) {
+    JSValueRef module = NULL;
+    if (count > 1 && text_argument(context, arguments[0], &name) && js_buffer_reserve(&name, 1)) {
         name.bytes[name.length] = 0;
-        module = js_prelude_module(context, name.bytes, exception);
+        module = js_prelude_module(context, name.bytes,
+                                   JSValueToObject(context, arguments[1], NULL), exception);
     }
     js_buffer_finish(&name);
     return module ? module : JSValueMakeUndefined(context);

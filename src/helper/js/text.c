@@ -120,55 +120,84 @@ bool js_text_out(JSStringRef text, struct js_buffer *buffer)
     return js_utf16_out(JSStringGetCharactersPtr(text), JSStringGetLength(text), buffer);
 }
 
-/* ---- in ------------------------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------------------- */
+
+/* How many of the first bytes are ASCII; writes them. */
+static size_t ascii_in(const uint8_t *in, size_t length, JSChar *out)
+{
+    size_t at = 0;
+#if defined(__SSE2__)
+    const __m128i zero = _mm_setzero_si128();
+    for (; at + 16 <= length; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(in + at));
+        if (_mm_movemask_epi8(bytes))
+            break;
+        _mm_storeu_si128((__m128i *)(out + at), _mm_unpacklo_epi8(bytes, zero));
+        _mm_storeu_si128((__m128i *)(out + at + 8), _mm_unpackhi_epi8(bytes, zero));
+    }
+#endif
+    for (; at < length && in[at] < 0x80; at++)
+        out[at] = in[at];
+    return at;
+}
+
+/* One character of two bytes or more, known to be well-formed; its length in bytes. */
+static size_t character_in(const uint8_t *in, JSChar **out)
+{
+    if (in[0] < 0xe0) {
+        *(*out)++ = (JSChar)((in[0] & 0x1f) << 6 | (in[1] & 0x3f));
+        return 2;
+    }
+    if (in[0] < 0xf0) {
+        *(*out)++ = (JSChar)((in[0] & 0x0f) << 12 | (in[1] & 0x3f) << 6 | (in[2] & 0x3f));
+        return 3;
+    }
+    uint32_t c =
+        (in[0] & 0x07u) << 18 | (in[1] & 0x3fu) << 12 | (in[2] & 0x3fu) << 6 | (in[3] & 0x3fu);
+    *(*out)++ = (JSChar)(0xd7c0 + (c >> 10));
+    *(*out)++ = (JSChar)(0xdc00 | (c & 0x3ff));
+    return 4;
+}
 
 /* `out` has room for `length` characters; the text is well-formed. */
 static size_t widen(const uint8_t *in, size_t length, JSChar *out)
 {
     JSChar *start = out;
     for (size_t at = 0; at < length;) {
-        uint32_t c = in[at];
-        if (c < 0x80) {
-            at += 1;
-        } else if (c < 0xe0) {
-            c = (c & 0x1f) << 6 | (in[at + 1] & 0x3f);
-            at += 2;
-        } else if (c < 0xf0) {
-            c = (c & 0x0f) << 12 | (in[at + 1] & 0x3fu) << 6 | (in[at + 2] & 0x3f);
-            at += 3;
-        } else {
-            c = (c & 0x07) << 18 | (in[at + 1] & 0x3fu) << 12 | (in[at + 2] & 0x3fu) << 6 |
-                (in[at + 3] & 0x3f);
-            at += 4;
-            *out++ = (JSChar)(0xd7c0 + (c >> 10));
-            c = 0xdc00 | (c & 0x3ff);
-        }
-        *out++ = (JSChar)c;
+        size_t plain = ascii_in(in + at, length - at, out);
+        at += plain;
+        out += plain;
+        while (at < length && in[at] >= 0x80)
+            at += character_in(in + at, &out);
     }
     return (size_t)(out - start);
 }
 
+/* Where texts are widened. Kept: a new one for every call would be new pages for every call. */
+static struct js_buffer wide_buffer;
+
+/* A text that is not UTF-8 comes out empty, as from the engine's own conversion: no JSON. */
 static JSStringRef wide(const char *bytes, size_t length)
 {
-    JSChar *characters = malloc((length + 1) * sizeof(*characters));
-    if (!characters)
+    if (!utf8_check(bytes, length))
+        return JSStringCreateWithUTF8CString("");
+    wide_buffer.length = 0;
+    if (wide_buffer.capacity > KEEP_BYTES && length < KEEP_BYTES / sizeof(JSChar))
+        js_buffer_finish(&wide_buffer);
+    if (!js_buffer_reserve(&wide_buffer, (length + 1) * sizeof(JSChar)))
         return NULL;
-    size_t count = widen((const uint8_t *)bytes, length, characters);
-    JSStringRef text = JSStringCreateWithCharacters(characters, count);
-    free(characters);
-    return text;
+    JSChar *characters = (JSChar *)(void *)wide_buffer.bytes;
+    return JSStringCreateWithCharacters(characters,
+                                        widen((const uint8_t *)bytes, length, characters));
 }
 
-JSStringRef js_text_in_terminated(const char *bytes, size_t length)
-{
-    if (memchr(bytes, 0, length))
-        return wide(bytes, length);
-    return JSStringCreateWithUTF8CString(bytes);
-}
-
+/*
+ * Short texts as the engine likes them best, one byte a character; long ones as UTF-16, because its
+ * own decoder takes as long for a text as its JSON parser does.
+ */
 JSStringRef js_text_in(const char *bytes, size_t length)
 {
-    char small[256];
+    char small[65];
     if (length >= sizeof(small) || (length && memchr(bytes, 0, length)))
         return wide(bytes, length);
     if (length)

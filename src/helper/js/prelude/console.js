@@ -1,8 +1,8 @@
 // console, as far as it makes sense where nobody looks at it live: every line is a LOG frame.
 // https://console.spec.whatwg.org/
-(function (kit) {
-    "use strict";
-    const { native, lazy, create, keys, isArray, isObject, list, push, describe } = kit;
+"use strict";
+{
+    const { native, lazy, create, keys, isArray, isObject, list, push } = this;
     const { format } = lazy("inspect"), inspect = lazy("inspect"), Str = String;
     const DEBUG = 0, INFO = 1, WARN = 2, ERROR = 3;
     let indent = "";
@@ -84,7 +84,7 @@
         warn: printer(WARN),
         error: printer(ERROR),
         trace(...args) {
-            const text = format(args, 0), { stack } = describe(new Error(""));
+            const text = format(args, 0), { stack } = lazy("errors").describe(new Error(""));
             print(DEBUG, "Trace" + (text === "" ? "" : ": " + text) + (stack === "" ? "" : "\n" + stack));
         },
         assert(condition, ...args) {
@@ -141,5 +141,5 @@
         clear() {},
     };
     console.dirxml = console.log;
-    return { __proto__: null, console };
-});
+    ({ __proto__: null, console });
+}

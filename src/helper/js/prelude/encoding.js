@@ -1,8 +1,8 @@
 // TextEncoder, TextDecoder, atob and btoa. The bytes are handled in C.
 // https://encoding.spec.whatwg.org/, https://html.spec.whatwg.org/#atob
-(function (kit) {
-    "use strict";
-    const { native, create, defineProperty } = kit;
+"use strict";
+{
+    const { native, create, defineProperty } = this;
     const Bytes = Uint8Array, Buffer = ArrayBuffer, { isView } = ArrayBuffer;
     const { fromCharCode } = String;
 
@@ -172,5 +172,5 @@
         return out;
     }
 
-    return { __proto__: null, TextEncoder, TextDecoder, atob, btoa };
-});
+    ({ __proto__: null, TextEncoder, TextDecoder, atob, btoa });
+}

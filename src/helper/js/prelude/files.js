@@ -1,8 +1,8 @@
 // The objects that a plugin gets for the descriptors its host passed. Opening is the host's: nothing here
 // takes a path.
-(function (kit) {
-    "use strict";
-    const { native, freeze, isArray, lazy } = kit;
+"use strict";
+{
+    const { native, freeze, isArray, lazy } = this;
     const Bytes = Uint8Array, { isView } = ArrayBuffer, Buffer = ArrayBuffer;
     const KEY = Symbol("made by the host");
 
@@ -63,8 +63,8 @@
     }
 
     // One descriptor is a file, several are an array of them; `info` is what the host said besides.
-    return function open(handles, info) {
+    (function open(handles, info) {
         const files = handles.map((handle, i) => new HostFile(KEY, handle, isArray(info) ? info[i] : info));
         return files.length === 1 && !isArray(info) ? files[0] : freeze(files);
-    };
-});
+    });
+}

@@ -1,12 +1,24 @@
 // Values as people want to read them: what console prints, and what an error says of a value that was
 // thrown. Close to what other engines print; getters are not called, and a proxy is not asked.
-(function (kit) {
-    "use strict";
-    const { ownKeys, getOwnPropertyDescriptor, getPrototypeOf, isArray, tagOf, hasOwn, slice,
-        indexOf, symbolText, stringify, list, push, describe } = kit;
+"use strict";
+{
+    const { apply, exec, sourceText, ownKeys, getOwnPropertyDescriptor, getPrototypeOf, isArray, tagOf, hasOwn, slice,
+        indexOf, symbolText, stringify, list, push, lazy } = this;
     const Str = String, Num = Number, parseWhole = parseInt, parseReal = parseFloat;
-    const { mapForEach, setForEach, mapSize, setSize, typedTag, typedLength, bufferLength, dateText, dateTime, regText,
-        numberValue, stringValue, booleanValue, sourceText, isErrorObject, test } = kit.pristine;
+    // Taken when the first value is inspected: where the plugin has replaced one of these, values of
+    // its kind are shown as plain objects.
+    const uncurry = (method) => (self, a) => apply(method, self, [a]);
+    const getter = (of, key) => uncurry(getOwnPropertyDescriptor(of, key)?.get);
+    const typedArray = getPrototypeOf(Uint8Array.prototype);
+    const mapForEach = uncurry(Map.prototype.forEach), mapSize = getter(Map.prototype, "size");
+    const setForEach = uncurry(Set.prototype.forEach), setSize = getter(Set.prototype, "size");
+    const typedTag = getter(typedArray, Symbol.toStringTag), typedLength = getter(typedArray, "length");
+    const bufferLength = getter(ArrayBuffer.prototype, "byteLength");
+    const dateText = uncurry(Date.prototype.toISOString), dateTime = uncurry(Date.prototype.getTime);
+    const regText = uncurry(RegExp.prototype.toString);
+    const numberValue = uncurry(Number.prototype.valueOf), stringValue = uncurry(String.prototype.valueOf);
+    const booleanValue = uncurry(Boolean.prototype.valueOf);
+    const isErrorObject = Error.isError ?? ((value) => tagOf(value) === "[object Error]");
     const identifier = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
     const LINE = 72, MOST = 100, LONG = 10000;
@@ -48,7 +60,7 @@
     function keyText(key) {
         if (typeof key === "symbol")
             return "[" + symbolText(key) + "]";
-        return test(identifier, key) ? key : quote(key);
+        return exec(identifier, key) ? key : quote(key);
     }
 
     // The name of the constructor, without running a getter on the way to it.
@@ -172,7 +184,7 @@
     }
 
     function errorText(value, depth, above, indent) {
-        const told = describe(value);
+        const told = lazy("errors").describe(value);
         let text = told.name + (told.message === "" ? "" : ": " + told.message);
         if (told.name === "Uncaught")
             text = "Error";
@@ -338,5 +350,5 @@
     }
 
     inspect.format = format;
-    return inspect;
-});
+    inspect;
+}

@@ -1,7 +1,7 @@
 // Percent-encoding: which characters are written as %XX where (https://url.spec.whatwg.org/#percent-encoded-bytes).
-(function (kit) {
-    "use strict";
-    const { native, create } = kit;
+"use strict";
+{
+    const { native, create } = this;
     // Printable ASCII that is encoded besides controls and what is not ASCII; each set adds to the one before.
     const fragment = " \"<>`", query = " \"#<>", path = query + "?^`{}", userinfo = path + "/:;=@[\\]|";
     const sets = { __proto__: null, control: "", fragment, query, specialQuery: query + "'", path, userinfo,
@@ -51,5 +51,5 @@
     const decode = (text) => text.includes("%") ? native.utf8Decode(decodeBytes(text).slice(), false, false, () => {})
         : text;
 
-    return { __proto__: null, encode, encodeText, decode };
-});
+    ({ __proto__: null, encode, encodeText, decode });
+}

@@ -1,8 +1,8 @@
 // structuredClone, performance and crypto.
 // https://html.spec.whatwg.org/#structured-cloning
-(function (kit) {
-    "use strict";
-    const { native, tagOf, isArray, keys, getPrototypeOf, getOwnPropertyDescriptor, symbolText, isObject } = kit;
+"use strict";
+{
+    const { native, tagOf, isArray, keys, getPrototypeOf, getOwnPropertyDescriptor, symbolText, isObject } = this;
     const Bytes = Uint8Array, { isView } = ArrayBuffer;
     const typedTag = getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get;
     const errors = { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
@@ -167,5 +167,5 @@
         },
     };
 
-    return { __proto__: null, structuredClone, performance, crypto };
-});
+    ({ __proto__: null, structuredClone, performance, crypto });
+}

@@ -1,8 +1,8 @@
 // URL and URLSearchParams: the URL Standard's parser, state for state (https://url.spec.whatwg.org/).
 // Names of states, and of what is encoded where, are the standard's. Hosts are urlhost.js's.
-(function (kit) {
-    "use strict";
-    const { lazy, defineProperty } = kit;
+"use strict";
+{
+    const { lazy, defineProperty } = this;
     const { parseHost, serializeHost, Invalid } = lazy("urlhost");
     const { encode, decode, encodeText } = lazy("percent");
 
@@ -739,5 +739,5 @@
             if (key !== "constructor")
                 defineProperty(of.prototype, key, { __proto__: null, enumerable: true });
     }
-    return { __proto__: null, URL, URLSearchParams };
-});
+    ({ __proto__: null, URL, URLSearchParams });
+}

@@ -2,9 +2,9 @@
 //
 // Domains that are not ASCII are mapped with what the engine has: NFKC, lower case and Punycode (RFC 3492).
 // That agrees with UTS #46 but for rules of single scripts (joiners, bidirectional labels), which are not checked.
-(function (kit) {
-    "use strict";
-    const { lazy } = kit;
+"use strict";
+{
+    const { lazy } = this;
     const { encode, decode } = lazy("percent");
     const forbidden = /[\0\t\n\r #/:<>?@[\\\]^|]/, forbiddenDomain = /[\0-\x20"#%/:<>?@[\\\]^`{|}\x7f]/;
     // url.js knows it by its kind: TypeErrors of other origins are not "no URL".
@@ -219,5 +219,5 @@
         return String.fromCodePoint(...points);
     }
 
-    return { __proto__: null, parseHost, serializeHost, Invalid };
-});
+    ({ __proto__: null, parseHost, serializeHost, Invalid });
+}

@@ -1,0 +1,347 @@
+/* snapshot.c: a machine as a row of sections, and its hash.
+ *
+ *     header    "halterPC", u32 format, u32 model, u64 bytes of RAM
+ *     sections  16 bytes of name, u16 version, u16 zero, u32 zero, u64 shape, u64 bytes; content
+ *     end       a section "end": the hash of the machine
+ *
+ * Everything is little-endian. A section's shape is a hash of its field table, so that a build
+ * with other fields refuses the file and does not misread it. RAM is written as runs of pages
+ * that are not zero. What is read may have been written by anyone: sizes are compared before they
+ * are used, and each device checks its own state. */
+#include "cpu/save.h"
+#include "machine.h"
+#include "text.h"
+
+#include <string.h>
+
+#define FORMAT 1u
+#define PAGE   4096u
+#define NAME   16u
+
+static const uint8_t magic[8] = {'h', 'a', 'l', 't', 'e', 'r', 'P', 'C'};
+
+struct file_header {
+    uint32_t format, model;
+    uint64_t ram_bytes;
+};
+
+struct section_header {
+    uint8_t name[NAME];
+    uint16_t version;
+    uint64_t shape, bytes;
+};
+
+static const struct pc_field file_header_fields[] = {
+    FIELD(struct file_header, format),
+    FIELD(struct file_header, model),
+    FIELD(struct file_header, ram_bytes),
+    FIELD_END,
+};
+
+static const struct pc_field section_header_fields[] = {
+    FIELD_ARRAY(struct section_header, name),
+    FIELD(struct section_header, version),
+    FIELD(struct section_header, shape),
+    FIELD(struct section_header, bytes),
+    FIELD_END,
+};
+
+static bool save_header(struct pc_writer out, const char *name, unsigned version, uint64_t shape,
+                        uint64_t bytes)
+{
+    struct section_header header = {.version = (uint16_t)version, .shape = shape, .bytes = bytes};
+
+    memcpy(header.name, name, strlen(name));
+    return fields_save(section_header_fields, &header, out);
+}
+
+/* ---- RAM ---------------------------------------------------------------------------------- */
+
+static bool page_is_zero(const uint8_t *page)
+{
+    uint64_t sum = 0, word;
+
+    for (unsigned i = 0; i < PAGE; i += sizeof word) {
+        memcpy(&word, page + i, sizeof word);
+        sum |= word;
+    }
+    return sum == 0;
+}
+
+/* The next run of pages that are not zero, from `*first` on; its length, 0 at the end. */
+static uint32_t next_run(const struct pc *pc, uint32_t *first)
+{
+    uint32_t pages = pc->ports.ram_bytes / PAGE, count = 0;
+
+    while (*first < pages && page_is_zero(pc->ports.ram + (size_t)*first * PAGE))
+        ++*first;
+    while (*first + count < pages && !page_is_zero(pc->ports.ram + (size_t)(*first + count) * PAGE))
+        count++;
+    return count;
+}
+
+struct run {
+    uint32_t first, count;
+};
+
+static const struct pc_field run_fields[] = {
+    FIELD(struct run, first),
+    FIELD(struct run, count),
+    FIELD_END,
+};
+
+static uint64_t saved_ram_bytes(const struct pc *pc)
+{
+    uint64_t bytes = 8;
+    struct run run = {0};
+
+    while ((run.count = next_run(pc, &run.first))) {
+        bytes += 8 + (uint64_t)run.count * PAGE;
+        run.first += run.count;
+    }
+    return bytes;
+}
+
+static bool save_ram(const struct pc *pc, struct pc_writer out)
+{
+    struct run run = {0};
+
+    while ((run.count = next_run(pc, &run.first))) {
+        if (!fields_save(run_fields, &run, out) ||
+            !out.write(out.opaque, pc->ports.ram + (size_t)run.first * PAGE,
+                       (size_t)run.count * PAGE))
+            return false;
+        run.first += run.count;
+    }
+    run.first = 0;
+    return fields_save(run_fields, &run, out);
+}
+
+/* Runs come in order and within the RAM, or the section is refused. */
+static bool load_ram(struct pc *pc, struct pc_reader in)
+{
+    uint32_t pages = pc->ports.ram_bytes / PAGE, done = 0;
+    struct run run;
+
+    memset(pc->ports.ram, 0, pc->ports.ram_bytes);
+    while (fields_load(run_fields, &run, in)) {
+        if (run.count == 0)
+            return true;
+        if (run.first < done || run.first >= pages || run.count > pages - run.first)
+            return false;
+        if (!in.read(in.opaque, pc->ports.ram + (size_t)run.first * PAGE, (size_t)run.count * PAGE))
+            return false;
+        done = run.first + run.count;
+    }
+    return false;
+}
+
+/* ---- Saving ------------------------------------------------------------------------------- */
+
+static bool save_chips(const struct pc *pc, struct pc_writer out)
+{
+    for (unsigned i = 0; i < PC_CHIPS; i++) {
+        const struct chip *chip = pc->chip[i].chip;
+
+        if (!save_header(out, chip->name, chip->version, fields_shape(chip->fields),
+                         fields_bytes(chip->fields)) ||
+            !fields_save(chip->fields, pc->chip[i].device, out))
+            return false;
+    }
+    return true;
+}
+
+bool pc_save(const struct pc *pc, struct pc_writer out)
+{
+    struct file_header header = {
+        .format = FORMAT, .model = pc->config.model, .ram_bytes = pc->ports.ram_bytes};
+
+    return out.write(out.opaque, magic, sizeof magic) &&
+           fields_save(file_header_fields, &header, out) &&
+           save_header(out, "cpu", 1, cpu_state_shape(), cpu_state_bytes(pc->cpu)) &&
+           cpu_save(pc->cpu, out) &&
+           save_header(out, "clock", 1, clock_shape(&pc->clock), clock_bytes(&pc->clock)) &&
+           clock_save(&pc->clock, out) &&
+           save_header(out, "machine", 1, fields_shape(pc_fields), fields_bytes(pc_fields)) &&
+           fields_save(pc_fields, pc, out) && save_chips(pc, out) &&
+           save_header(out, "ram", 1, fields_shape(run_fields), saved_ram_bytes(pc)) &&
+           save_ram(pc, out) && save_header(out, "end", 1, pc_hash(pc), 0);
+}
+
+/* ---- Loading ------------------------------------------------------------------------------ */
+
+/* Counts what a section takes, and ends it where its header says. */
+struct bounded {
+    struct pc_reader in;
+    uint64_t left;
+};
+
+static bool read_bounded(void *opaque, void *bytes, size_t count)
+{
+    struct bounded *bounded = opaque;
+
+    if (count > bounded->left)
+        return false;
+    bounded->left -= count;
+    return bounded->in.read(bounded->in.opaque, bytes, count);
+}
+
+static const char *complain(struct pc *pc, const char *before, const char *name, const char *after)
+{
+    struct text text = TEXT(pc->message);
+
+    text_add(&text, before);
+    text_add(&text, name);
+    text_add(&text, after);
+    return pc->message;
+}
+
+/* Reads a section's header and compares it with what this build would write. */
+static const char *expect(struct pc *pc, struct bounded *section, const char *name,
+                          unsigned version, uint64_t shape, uint64_t *shape_found)
+{
+    struct section_header header;
+    uint8_t wanted[NAME] = {0};
+
+    memcpy(wanted, name, strlen(name));
+    if (!fields_load(section_header_fields, &header, section->in))
+        return complain(pc, "the snapshot ends before its section \"", name, "\"");
+    if (memcmp(header.name, wanted, NAME) != 0)
+        return complain(pc, "the snapshot has another section where \"", name, "\" belongs");
+    if (header.version != version || (!shape_found && header.shape != shape))
+        return complain(pc, "the snapshot's section \"", name, "\" is of another version");
+    if (shape_found)
+        *shape_found = header.shape;
+    section->left = header.bytes;
+    return NULL;
+}
+
+static const char *finish(struct pc *pc, const struct bounded *section, const char *name, bool good)
+{
+    if (!good || section->left)
+        return complain(pc, "the snapshot's section \"", name, "\" is damaged");
+    return NULL;
+}
+
+static const char *load_core(struct pc *pc, struct bounded *section)
+{
+    struct pc_reader in = {.read = read_bounded, .opaque = section};
+    const char *wrong = expect(pc, section, "cpu", 1, cpu_state_shape(), NULL);
+
+    if (!wrong)
+        wrong = finish(pc, section, "cpu", cpu_load(pc->cpu, in));
+    if (!wrong)
+        wrong = expect(pc, section, "clock", 1, clock_shape(&pc->clock), NULL);
+    if (!wrong)
+        wrong = finish(pc, section, "clock", clock_load(&pc->clock, in));
+    if (!wrong)
+        wrong = expect(pc, section, "machine", 1, fields_shape(pc_fields), NULL);
+    if (!wrong)
+        wrong = finish(
+            pc, section, "machine",
+            fields_load(pc_fields, pc, in) &&
+                (pc->ended == PC_BUDGET || (pc->ended >= PC_OFF && pc->ended <= PC_SHUTDOWN)));
+    return wrong;
+}
+
+static const char *load_chips(struct pc *pc, struct bounded *section)
+{
+    struct pc_reader in = {.read = read_bounded, .opaque = section};
+
+    for (unsigned i = 0; i < PC_CHIPS; i++) {
+        const struct chip *chip = pc->chip[i].chip;
+        void *device = pc->chip[i].device;
+        const char *wrong =
+            expect(pc, section, chip->name, chip->version, fields_shape(chip->fields), NULL);
+
+        if (!wrong)
+            wrong = finish(pc, section, chip->name,
+                           fields_load(chip->fields, device, in) &&
+                               (!chip->loaded || chip->loaded(device)));
+        if (wrong)
+            return wrong;
+    }
+    return NULL;
+}
+
+static const char *load_header(struct pc *pc, struct pc_reader in)
+{
+    uint8_t found[sizeof magic];
+    struct file_header header;
+
+    if (!in.read(in.opaque, found, sizeof found) || memcmp(found, magic, sizeof magic) != 0 ||
+        !fields_load(file_header_fields, &header, in))
+        return "this is not a snapshot";
+    if (header.format != FORMAT)
+        return "the snapshot is of another format than this build's";
+    if (header.ram_bytes != pc->ports.ram_bytes)
+        return "the snapshot is of a machine with another amount of RAM";
+    if (header.model != (uint32_t)pc->config.model)
+        return "the snapshot is of a machine with another processor";
+    return NULL;
+}
+
+const char *pc_load(struct pc *pc, struct pc_reader in)
+{
+    struct bounded section = {.in = in};
+    struct pc_reader inner = {.read = read_bounded, .opaque = &section};
+    const char *wrong = load_header(pc, in);
+    uint64_t hash;
+
+    if (!wrong)
+        wrong = load_core(pc, &section);
+    if (!wrong)
+        wrong = load_chips(pc, &section);
+    if (!wrong)
+        wrong = expect(pc, &section, "ram", 1, fields_shape(run_fields), NULL);
+    if (!wrong)
+        wrong = finish(pc, &section, "ram", load_ram(pc, inner));
+    if (!wrong)
+        wrong = expect(pc, &section, "end", 1, 0, &hash);
+    if (wrong)
+        return wrong;
+    cpu_memory_written(pc->cpu, 0, pc->ports.ram_bytes);
+    pc->reset_asked = pc->paused = false;
+    return hash == pc_hash(pc) ? NULL
+                               : "the snapshot is damaged: its hash is not that of its state";
+}
+
+/* ---- Hash and report ---------------------------------------------------------------------- */
+
+uint64_t pc_hash(const struct pc *pc)
+{
+    uint64_t hash = hash_bytes(1, pc->ports.ram, pc->ports.ram_bytes);
+
+    hash = cpu_hash(pc->cpu, hash);
+    hash = clock_hash(&pc->clock, hash);
+    hash = fields_hash(pc_fields, pc, hash);
+    for (unsigned i = 0; i < PC_CHIPS; i++)
+        hash = fields_hash(pc->chip[i].chip->fields, pc->chip[i].device, hash);
+    return hash;
+}
+
+static void report_lines(char *text, void (*line)(void *opaque, const char *text), void *opaque)
+{
+    while (*text) {
+        char *end = text;
+
+        while (*end && *end != '\n')
+            end++;
+        bool last = *end == '\0';
+        *end = '\0';
+        line(opaque, text);
+        text = last ? end : end + 1;
+    }
+}
+
+void pc_report(const struct pc *pc, void (*line)(void *opaque, const char *text), void *opaque)
+{
+    char dump[8192];
+
+    cpu_dump(pc->cpu, dump, sizeof dump);
+    report_lines(dump, line, opaque);
+    for (unsigned i = 0; i < PC_CHIPS; i++) {
+        line(opaque, pc->chip[i].chip->name);
+        fields_print(pc->chip[i].chip->fields, pc->chip[i].device, line, opaque);
+    }
+}
