@@ -19,8 +19,8 @@ enum { BENCH_PEERS, BENCH_JSON, BENCH_HTML, BENCH_SCALE, BENCH_STRICT };
 
 static const struct option_spec bench_options[] = {
     [BENCH_PEERS] = {"peers", 0, "[FOLDER]",
-                     "measure what one would build instead, too: Node's\nfork and Worker, isolated-vm, "
-                     "QuickJS, Extism"},
+                     "measure what one would build instead, too: Node's\nfork and Worker, isolated-vm and "
+                     "QuickJS"},
     [BENCH_JSON] = {"json", 0, "FILE", "write everything, samples included, as JSON"},
     [BENCH_HTML] = {"html", 0, "FILE", "write a page with the distributions drawn"},
     [BENCH_SCALE] = {"scale", 0, "PERCENT", "take so many of the usual samples (1 to 1000)"},

@@ -4,6 +4,7 @@
  * and says so.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,7 +16,7 @@
 const char *const bench_harms[BENCH_HARMS] = {"while (true)", "deaf built-in", "memory bomb",
                                               "native crash"};
 
-static const char *const peers[] = {"fork-vm", "worker", "isolated-vm", "quickjs", "extism"};
+static const char *const peers[] = {"fork-vm", "worker", "isolated-vm", "quickjs"};
 #define PEERS (sizeof peers / sizeof *peers)
 
 static bool find_folder(struct bench *bench)
@@ -99,9 +100,40 @@ void bench_peers_sample(struct bench *bench, const char *what, unsigned count,
     }
 }
 
+/* The same harm to a host of halter's: this process. What it says is what the call came to. */
+static void own_survival(struct bench *bench, const char *const *kinds)
+{
+    static const char *const sources[BENCH_HARMS] = {
+        "globalThis.transform = () => { while (true); };",
+        "globalThis.transform = () => (new Array(5e7)).fill('x').join('y')"
+        ".replaceAll('x', 'zz'.repeat(20)).length;",
+        "globalThis.transform = () => { const all = [];"
+        " for (;;) all.push(new Uint8Array(1 << 20).fill(1)); };",
+        "globalThis.transform = () => 1;",
+    };
+    struct survival *survival = &bench->survivals[bench->nsurvivals++];
+    struct halter_host *host = bench_host(bench, 1, NULL);
+    snprintf(survival->name, sizeof survival->name, "halter %s", halter_version());
+    for (int h = 0; h < BENCH_HARMS; h++) {
+        struct halter_guest *guest = host ? bench_guest(host, sources[h], 500, NULL) : NULL;
+        int status = HALTER_EINVAL;
+        if (guest && bench_wait_ready(host, guest)) {
+            /* No script can make a native crash here: a signal from outside stands for it. */
+            if (strcmp(kinds[h], "crash") == 0)
+                kill(halter_guest_pid(guest), SIGSEGV);
+            status = bench_call(host, guest, "0", 1, NULL);
+        }
+        snprintf(survival->fate[h], sizeof survival->fate[h], "alive (%s)",
+                 status ? halter_strerror(status) : "went through");
+        halter_guest_destroy(guest);
+    }
+    halter_destroy(host);
+}
+
 void bench_peers_survival(struct bench *bench)
 {
     static const char *const harms[BENCH_HARMS] = {"loop", "builtin", "memory", "crash"};
+    own_survival(bench, harms);
     for (unsigned i = 0; bench->want_peers && i < bench->nsides; i++) {
         struct side *side = &bench->sides[i];
         if (side->pid <= 0 || bench->nsurvivals == BENCH_SIDES)

@@ -198,7 +198,6 @@ bool bench_reverse(struct bench *bench)
     for (int i = 0; done && i < ROUNDS; i++, wanted += calls) {
         bench_progress(bench, "round %d of %d", i + 1, ROUNDS);
         done = reverse_round(bench, &reverse, calls);
-        bench_peers_sample(bench, "E3", calls, "reverse call");
     }
     if (done)
         judge_reverse(bench, asked, wanted);
