@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 
+extern const struct verb bench_verb;
 extern const struct verb boot_verb;
 extern const struct verb image_verb;
 extern const struct verb check_verb;

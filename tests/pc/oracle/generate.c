@@ -263,6 +263,9 @@ static bool touches_only_safe(const struct oracle_case *c, const struct insn *in
         at += reg[insn->base];
     if (insn->index != INSN_NO_REG)
         at += reg[insn->index] << insn->scale;
+    bool by_offset = !insn_is_memory(insn) && insn->entry->map == 0 && (insn->opcode & ~3) == 0xa0;
+    if (by_offset && !is_safe(insn->disp))
+        return false;
     if (insn_is_memory(insn) && !insn->addr16 && !is_safe(at))
         return false;
     bool strings = insn->entry->attr & ISA_REP;
