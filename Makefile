@@ -4,7 +4,7 @@
 BUILD ?= build
 prefix ?= /usr/local
 
-.PHONY: all deps guest web demo check bench install clean
+.PHONY: all deps guest web demo check soak bench install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -23,6 +23,10 @@ demo: all
 
 check: | deps
 	tools/check.sh
+
+# Half an hour of everything at once; a minute of it is in `make check`.
+soak: all
+	$(BUILD)/tests/host/host-endurance 1800
 
 bench: all
 	bench/run.sh $(BUILD)
