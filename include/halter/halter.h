@@ -479,6 +479,15 @@ HALTER_API uint64_t halter_histogram_bound(unsigned bucket);
 HALTER_API uint64_t halter_histogram_quantile(const uint64_t latency[HALTER_HISTOGRAM_BUCKETS],
                                               double fraction);
 
+/*
+ * Opens a socket at `path`, of mode 0600 and for this user only, that tells what the guests cost, in
+ * HTTP: /status.json, /metrics (for Prometheus), and POST /guests/NUMBER/kill, reload or reset.
+ * `halter top PATH` shows it. It is served by halter_dispatch() and removed by halter_destroy(). A
+ * socket that nobody listens on any more is replaced.
+ * EINVAL (path too long), EBUSY (there is one), ENOMEM, ESYSTEM (errno; EADDRINUSE: somebody does).
+ */
+HALTER_API int halter_status_listen(struct halter_host *host, const char *path);
+
 /* ---- confinement ------------------------------------------------------------------------------- */
 
 /* The layers of a compartment; HALTER_LAYER_BIT(x) in required_layers. confine.def describes them. */

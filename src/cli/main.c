@@ -15,6 +15,7 @@ static const struct verb *const verbs[] = {
     &boot_verb,
     &image_verb,
     &check_verb,
+    &top_verb,
     &bench_verb,
     &doctor_verb,
 };

@@ -42,6 +42,7 @@ enum {
     RUN_GRANTS,
     RUN_STATE,
     RUN_AUDIT,
+    RUN_STATUS,
     RUN_QUIET,
 };
 
@@ -60,6 +61,7 @@ const struct option_spec run_options[] = {
     [RUN_OUTPUT] = {"output", 'o', "FILE", "write results there, not to standard output"},
     [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when its file changes"},
     [RUN_STATS] = {"stats", 0, "[FILE]", "figures as JSON at the end, to standard error or FILE"},
+    [RUN_STATUS] = {"status", 0, "SOCKET", "open a status socket there, for halter top"},
     [RUN_SUMMARY] = {"summary", 's', NULL, "figures for people at the end, on standard error"},
     [RUN_LIVE] = {"live", 0, "WHEN", "the line of progress: auto, always or never (auto)"},
     [RUN_MAX_RECORD] = {"max-record", 0, "BYTES", "longest record taken, and longest result (64M)"},
@@ -134,6 +136,9 @@ static bool take_option(struct run_config *config, int option, const char *value
     case RUN_STATS:
         config->stats = true;
         config->stats_path = value;
+        break;
+    case RUN_STATUS:
+        config->status_path = value;
         break;
     case RUN_DOCUMENT:
         config->document = true;
@@ -281,6 +286,14 @@ static int set_up(struct run *run)
     if (config->live == 2 || (config->live == 1 && screen))
         run->live_due_ns = run->started_ns + 1;
     int status = make_host(run);
+    if (status == EXIT_OK && config->status_path) {
+        int listening = halter_status_listen(run->host, config->status_path);
+        if (listening != HALTER_OK) {
+            say("%s: %s", config->status_path,
+                listening == HALTER_ESYSTEM ? strerror(errno) : halter_strerror(listening));
+            status = EXIT_IO;
+        }
+    }
     if (status == EXIT_OK && !run_make_guests(run))
         status = EXIT_NOT_LOADED;
     return status;

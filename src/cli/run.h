@@ -43,6 +43,7 @@ struct run_config {
     uint64_t memory_bytes, cap_bytes, quarantine_after;
     const char *output_path, *dead_letter_path;
     bool stats;
+    const char *status_path; /* of the status socket; NULL: none */
     const char *stats_path; /* NULL: standard error */
 };
 

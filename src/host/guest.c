@@ -187,6 +187,7 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     list_init(&guest->queue);
     list_init(&guest->finished);
     guest->backoff.fire = backoff_over;
+    guest->number = ++host->last_guest_number;
     guest->stats.size = sizeof(guest->stats);
     int status = guest_permit(guest, &o);
     if (status)

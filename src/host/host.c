@@ -152,9 +152,10 @@ int halter_create(const struct halter_options *options, struct halter_host **out
     list_init(&host->corked);
     list_init(&host->requests);
     services_init(&host->services);
+    monitor_init(&host->monitor);
     timers_init(&host->timers);
     host->timer.fd = host->wakeup.fd = host->launcher.watch.fd = host->launcher.pidfd = -1;
-    host->epoll = -1;
+    host->epoll = host->launcher.former = -1;
 
     int status = read_options(host, options);
     if (status)
@@ -221,6 +222,7 @@ void halter_destroy(struct halter_host *host)
         list_entry(node, struct halter_request, host_link)->host = NULL;
         list_remove(node);
     }
+    monitor_finish(host);
     host_unwatch(host, &host->wakeup);
     host_unwatch(host, &host->timer);
     if (host->epoll >= 0)
@@ -289,6 +291,12 @@ static void handle(struct halter_host *host, struct epoll_event *event)
     case WATCH_STDERR:
         process_errors_readable(watch->owner);
         break;
+    case WATCH_STATUS:
+        monitor_accept(host);
+        break;
+    case WATCH_CLIENT:
+        monitor_client(host, watch);
+        break;
     }
 }
 
@@ -351,6 +359,7 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     /* What the last callbacks put off is for the next dispatch: the descriptor has to ask for it. */
     if (host->deferred)
         halter_wakeup(host);
+    monitor_bury(host);
     host->dispatching = false;
     return (int)host->progress;
 }

@@ -46,7 +46,8 @@
 #define DEFAULT_STATE_BYTES      (10ull << 20)
 
 /* One descriptor in the host's epoll set. */
-enum watch_kind { WATCH_TIMER, WATCH_WAKEUP, WATCH_LAUNCHER, WATCH_SOCKET, WATCH_STDERR };
+enum watch_kind { WATCH_TIMER, WATCH_WAKEUP, WATCH_LAUNCHER, WATCH_SOCKET, WATCH_STDERR,
+                  WATCH_STATUS, WATCH_CLIENT };
 struct watch {
     enum watch_kind kind;
     int fd; /* -1 when there is none */
@@ -58,6 +59,7 @@ struct watch {
 struct launcher {
     struct watch watch; /* the control socket */
     int pidfd;
+    int former;         /* the pidfd of a lost one that was not quite dead yet, or -1 */
     bool ready;         /* it has said so */
     uint32_t features;
     struct control_page *page;
@@ -162,6 +164,7 @@ struct halter_guest {
     struct list wait_link; /* in a pool's queue of guests that wait for a process */
     struct list incoming_wait_link; /* the same, for a reload */
     struct halter_host *host;
+    uint64_t number; /* for the status socket: counted over the host's life */
     enum halter_guest_state state;
     bool closing;          /* destroyed from a callback: to be freed */
     char *name, *path;
@@ -228,6 +231,14 @@ struct pool {
     struct timer pause;      /* no spares are made while it is armed */
 };
 
+/* The status socket. */
+struct monitor {
+    struct watch watch;
+    char *path; /* NULL: there is none */
+    struct list clients, dropped;
+    unsigned nclients;
+};
+
 struct halter_host {
     int epoll;
     struct watch timer, wakeup;
@@ -255,6 +266,8 @@ struct halter_host {
     unsigned nprovided;
     struct services services;
     bool audit;
+    struct monitor monitor;
+    uint64_t last_guest_number;
     uint64_t last_generation, last_call_id;
     unsigned depth;    /* > 0: inside a callback */
     unsigned progress; /* callbacks run in this dispatch */
@@ -329,6 +342,13 @@ void process_pause(struct process *process, uint64_t now_ns);
 void process_resume(struct process *process, uint64_t now_ns);
 /* Stops the clock of a load or call that is over; returns what the host's own work took of it. */
 uint64_t process_settle(struct process *process, uint64_t now_ns);
+
+/* monitor.c */
+void monitor_init(struct monitor *monitor);
+void monitor_finish(struct halter_host *host);
+void monitor_accept(struct halter_host *host);
+void monitor_client(struct halter_host *host, struct watch *watch);
+void monitor_bury(struct halter_host *host);
 
 /* pool.c */
 struct pool *pool_for(struct halter_host *host, const struct control_profile *profile);

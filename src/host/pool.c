@@ -12,6 +12,8 @@
 /* After a spare that died by itself, doubling. */
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 10000
+/* From the taking of a spare to the making of the next: whoever took it has work to do first. */
+#define REFILL_AFTER_MS 5
 
 static bool same_profile(const struct control_profile *a, const struct control_profile *b)
 {
@@ -88,6 +90,16 @@ void pool_leave(struct halter_host *host, struct pool *pool)
         return;
     list_for_each(node, &pool->spares)
         retire(list_entry(node, struct process, pool_link));
+}
+
+/*
+ * A spare is taken when something waits for it: a new plugin, or a guest whose process was killed
+ * and is being torn down. Making the next one costs milliseconds of CPU time; it can wait.
+ */
+static void put_off_refill(struct halter_host *host, struct pool *pool)
+{
+    if (!pool->pause.index)
+        timer_arm(&host->timers, &pool->pause, monotonic_ns() + REFILL_AFTER_MS * NS_PER_MS);
 }
 
 static struct process *take_spare(struct pool *pool)
@@ -202,6 +214,7 @@ void pool_acquire(struct halter_host *host, struct halter_guest *guest, bool inc
     struct process *process = take_spare(pool);
 
     if (process) {
+        put_off_refill(host, pool);
         guest_adopt(guest, process, incoming);
         return;
     }
