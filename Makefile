@@ -24,9 +24,11 @@ demo: all
 check: | deps
 	tools/check.sh
 
-# Half an hour of everything at once; a minute of it is in `make check`.
+# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; ten million cases against the processor.
 soak: all
+	$(BUILD)/tests/host/host-soak 10000
 	$(BUILD)/tests/host/host-endurance 1800
+	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
 
 bench: all
 	bench/run.sh $(BUILD)

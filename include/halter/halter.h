@@ -111,7 +111,7 @@ struct halter_options {
     const char *locale;        /* BCP 47, for ctx.locale; NULL: from LC_ALL, LC_MESSAGES or LANG */
     const char *time_zone;     /* IANA name; NULL: from TZ or /etc/localtime */
     unsigned spares;           /* helpers kept ready beyond those in use; default 1, at most 64 */
-    uint32_t frame_cap_bytes;  /* the largest JSON in or out; default 64 MiB, at most 1 GiB */
+    uint32_t frame_cap_bytes;  /* the largest JSON in or out; default 64 MiB, 16 KiB to 1 GiB */
     uint32_t required_layers;  /* of confinement, bits (1u << HALTER_LAYER_…); 0: the floor */
     uint32_t spawn_deadline_ms; /* fork to hello; default 5000 */
     halter_event_fn on_event;  /* may be NULL */

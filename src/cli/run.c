@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 
 #define MAX_RECORD_BYTES (1u << 30)
+#define FRAME_BYTES_MIN  16384
 #define ENVELOPE_BYTES   4096 /* what a frame holds beside the record */
 
 enum {
@@ -227,7 +228,10 @@ static bool take_over_signals(struct run *run)
 static int make_host(struct run *run)
 {
     struct halter_options options = HALTER_OPTIONS_INIT;
+    /* The plugin itself has to fit too: records are held to their cap where they are read. */
     options.frame_cap_bytes = (uint32_t)run->config.cap_bytes + ENVELOPE_BYTES;
+    if (options.frame_cap_bytes < FRAME_BYTES_MIN)
+        options.frame_cap_bytes = FRAME_BYTES_MIN;
     options.on_event = run_on_event;
     options.data = run;
     options.state_path = run->config.state_path;

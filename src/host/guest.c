@@ -296,6 +296,9 @@ static void give_up_reload(struct halter_guest *guest, const struct halter_scrip
     guest->incoming = NULL;
     guest->reloading = guest->switch_ready = false;
     drop_source(&guest->next_source);
+    /* Calls were accepted on the strength of the reload: there is nothing left to serve them. */
+    if (guest->state == HALTER_GUEST_FAILED || guest->state == HALTER_GUEST_QUARANTINED)
+        call_fail_queue(guest, guest->last_failure);
     emit(guest, (struct halter_event){
                     .type = HALTER_EVENT_RELOAD_FAILED, .error = error, .death = death});
 }

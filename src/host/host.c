@@ -18,6 +18,8 @@
 #include "wire/json.h"
 
 #define EVENTS_AT_ONCE 64
+#define FRAME_CAP_MIN (16u << 10) /* a plugin's source needs 8 KiB around it */
+#define FRAME_CAP_MAX (1u << 30)
 #define LAUNCHER_TIMERS 2 /* its restart, and the deadline of the services */
 
 uint64_t monotonic_ns(void)
@@ -104,7 +106,8 @@ static int read_options(struct halter_host *host, const struct halter_options *g
     } else {
         options.spares = 1;
     }
-    if (options.spares > 64 || options.frame_cap_bytes > (1u << 30))
+    if (options.spares > 64 || options.frame_cap_bytes > FRAME_CAP_MAX ||
+        (options.frame_cap_bytes && options.frame_cap_bytes < FRAME_CAP_MIN))
         return HALTER_EINVAL;
     host->spares = options.spares;
     host->cap = options.frame_cap_bytes ? options.frame_cap_bytes : WIRE_DEFAULT_CAP;
@@ -202,6 +205,9 @@ void halter_destroy(struct halter_host *host)
     host->on_event = NULL;
     list_for_each(node, &host->guests)
         halter_guest_destroy(list_entry(node, struct halter_guest, link));
+    /* Those that a callback closed, now or before, still owe their calls an end. */
+    list_for_each(node, &host->guests)
+        calls_run_finished(list_entry(node, struct halter_guest, link));
     pcs_finish(host);
     bury(host);
     /* The launcher takes whatever still lives along; nothing is reported any more. */
@@ -351,6 +357,9 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     uncork(host);
     bury(host);
     monitor_bury(host);
+    /* What the last callbacks put off is for the next dispatch: the descriptor has to ask for it. */
+    if (host->deferred)
+        halter_wakeup(host);
     host->dispatching = false;
     return (int)host->progress;
 }

@@ -76,17 +76,20 @@ void pool_join(struct pool *pool)
     pool->guests++;
 }
 
+static void retire(struct process *process)
+{
+    process->retired = true;
+    process_kill(process, HALTER_DEATH_KILLED, NULL);
+}
+
 /* Without guests a profile needs no spares. */
 void pool_leave(struct halter_host *host, struct pool *pool)
 {
     (void)host;
     if (--pool->guests)
         return;
-    list_for_each(node, &pool->spares) {
-        struct process *process = list_entry(node, struct process, pool_link);
-        process->retired = true;
-        process_kill(process, HALTER_DEATH_KILLED, NULL);
-    }
+    list_for_each(node, &pool->spares)
+        retire(list_entry(node, struct process, pool_link));
 }
 
 /*
@@ -130,6 +133,8 @@ void pool_offer(struct process *process)
         list_remove(&guest->incoming_wait_link);
         process_event(process, PROCESS_EVENT_ADOPT);
         guest_adopt(guest, process, true);
+    } else if (!pool->guests) {
+        retire(process); /* the guests went while it was on its way */
     } else {
         list_append(&pool->spares, &process->pool_link);
     }

@@ -4,8 +4,7 @@
  */
 #include "wire/json.h"
 
-#define FAR 1000000 /* an exponent beyond this cannot be an integer of 64 bits, unless it is zero  \
-                     */
+#define FAR 1000000 /* no exponent beyond it makes an integer of 64 bits, unless it is zero */
 
 struct parts {
     bool negative;

@@ -98,7 +98,7 @@ case_the_first_programs_run() {
         ${CC:-cc} ${EXAMPLE_FLAGS:-} -std=gnu17 -I"$source/include" "$block" \
             -L"$(dirname "$HALTER")" -lhalter -o "$block.exe"
         outputs="$outputs$(LD_LIBRARY_PATH=$(dirname "$HALTER") \
-            HALTER_LAUNCHER=$(dirname "$HALTER")/halter-launcher "./$block.exe");"
+            HALTER_LAUNCHER=${HALTER_LAUNCHER:-$(dirname "$HALTER")/halter-launcher} "./$block.exe");"
     done
     expect outputs "$outputs" 'shout.js says "HELLO";2;'
 }

@@ -112,7 +112,7 @@ static long parents_memory(long call)
     long mine = 666;
     struct iovec here = {&mine, sizeof(mine)},
                  there = {(void *)(uintptr_t)&attack_victim, sizeof(attack_victim)};
-    return syscall(call, parent, &here, 1, &there, 1, 0) == sizeof(mine) ? 0 : -1;
+    return syscall(call, parent, &here, 1ul, &there, 1ul, 0ul) == sizeof(mine) ? 0 : -1;
 }
 
 ATTACK(write_parents_memory)

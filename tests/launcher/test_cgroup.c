@@ -90,12 +90,14 @@ static void test_over_the_limit(void **state)
     (void)state;
     struct rig rig;
     rig_start(&rig);
+    /* Pages that a helper shares with the launcher count in its peak, and not against its limit. */
+    uint64_t idle = run(&rig, "call exit 0", LIMIT).exited.peak_bytes;
     for (int i = 0; i < 3; i++) {
         struct control_message message = run(&rig, "call allocate 80M\ncall exit 5", LIMIT);
         if (can_make) {
             assert_int_equal(message.exited.status, SIGKILL);
             assert_int_equal(message.exited.oom_kills, 1);
-            assert_true(message.exited.peak_bytes <= LIMIT + (4u << 20));
+            assert_true(message.exited.peak_bytes <= LIMIT + idle);
         } else {
             assert_int_equal(message.exited.status, 5);
             assert_int_equal(message.exited.oom_kills, 0);

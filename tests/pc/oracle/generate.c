@@ -263,12 +263,17 @@ static bool touches_only_safe(const struct oracle_case *c, const struct insn *in
         at += reg[insn->base];
     if (insn->index != INSN_NO_REG)
         at += reg[insn->index] << insn->scale;
+    bool by_offset = !insn_is_memory(insn) && insn->entry->map == 0 && (insn->opcode & ~3) == 0xa0;
+    if (by_offset && !is_safe(insn->disp))
+        return false;
     if (insn_is_memory(insn) && !insn->addr16 && !is_safe(at))
         return false;
     bool strings = insn->entry->attr & ISA_REP;
     /* When both operands of CMPS fault, which comes first differs even between its own forms. */
     bool compares = strings && (insn->opcode & ~1) == 0xa6;
-    if (compares && (insn->addr16 || !(is_data(reg[CPU_ESI]) || is_data(reg[CPU_EDI]))))
+    bool null_source = insn->segment == SEG_FS || insn->segment == SEG_GS; /* of a 32-bit process */
+    bool source_faults = null_source || !is_data(reg[CPU_ESI]);
+    if (compares && (insn->addr16 || (source_faults && !is_data(reg[CPU_EDI]))))
         return false;
     return (!strings || (is_safe(reg[CPU_ESI]) && is_safe(reg[CPU_EDI]))) &&
            (insn->entry->emit != EMIT_LEAVE || is_safe(reg[CPU_EBP])) &&
