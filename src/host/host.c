@@ -154,7 +154,7 @@ int halter_create(const struct halter_options *options, struct halter_host **out
     services_init(&host->services);
     timers_init(&host->timers);
     host->timer.fd = host->wakeup.fd = host->launcher.watch.fd = host->launcher.pidfd = -1;
-    host->epoll = -1;
+    host->epoll = host->launcher.former = -1;
 
     int status = read_options(host, options);
     if (status)

@@ -58,6 +58,7 @@ struct watch {
 struct launcher {
     struct watch watch; /* the control socket */
     int pidfd;
+    int former;         /* the pidfd of a lost one that was not quite dead yet, or -1 */
     bool ready;         /* it has said so */
     uint32_t features;
     struct control_page *page;

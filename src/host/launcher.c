@@ -133,24 +133,26 @@ fail:;
     return HALTER_ESYSTEM;
 }
 
-static void reap(struct launcher *launcher, bool wait)
+/* Leaves *pidfd open when it is not to be waited for and lives. */
+static void reap(int *pidfd, bool wait)
 {
-    if (launcher->pidfd < 0)
+    if (*pidfd < 0)
         return;
     if (wait) {
-        struct pollfd ended = {.fd = launcher->pidfd, .events = POLLIN};
+        struct pollfd ended = {.fd = *pidfd, .events = POLLIN};
         uint64_t until = monotonic_ns() + FAREWELL_MS * NS_PER_MS, now;
         int n = 0;
         while ((now = monotonic_ns()) < until &&
                (n = poll(&ended, 1, (int)((until - now) / NS_PER_MS) + 1)) < 0 && errno == EINTR)
             ;
         if (n <= 0)
-            syscall(SYS_pidfd_send_signal, launcher->pidfd, SIGKILL, NULL, 0);
+            syscall(SYS_pidfd_send_signal, *pidfd, SIGKILL, NULL, 0);
     }
-    siginfo_t info;
-    waitid(P_PIDFD, (id_t)launcher->pidfd, &info, WEXITED | (wait ? 0 : WNOHANG));
-    close(launcher->pidfd);
-    launcher->pidfd = -1;
+    siginfo_t info = {0};
+    if (waitid(P_PIDFD, (id_t)*pidfd, &info, WEXITED | (wait ? 0 : WNOHANG)) == 0 && !info.si_pid)
+        return;
+    close(*pidfd);
+    *pidfd = -1;
 }
 
 void launcher_stop(struct halter_host *host)
@@ -160,7 +162,8 @@ void launcher_stop(struct halter_host *host)
     timer_cancel(&host->timers, &launcher->restart);
     if (launcher->watch.fd >= 0)
         host_unwatch(host, &launcher->watch);
-    reap(launcher, true);
+    reap(&launcher->pidfd, true);
+    reap(&launcher->former, true);
     drop_page(launcher);
 }
 
@@ -207,7 +210,11 @@ static void lost(struct halter_host *host)
     /* It may be alive and only have closed its socket; two at a time would be one too many. */
     if (launcher->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, launcher->pidfd, SIGKILL, NULL, 0);
-    reap(launcher, false);
+    /* Its socket closes a moment before it can be waited for: then it is reaped later. */
+    reap(&launcher->former, true);
+    launcher->former = launcher->pidfd;
+    launcher->pidfd = -1;
+    reap(&launcher->former, false);
     drop_page(launcher);
     launcher->ready = false;
 
@@ -267,6 +274,7 @@ static void handle(struct halter_host *host, const struct control_message *messa
         host->launcher.ready = true;
         host->launcher.features = message->ready.features;
         host->launcher.failures = 0;
+        reap(&host->launcher.former, false);
         return;
     }
     struct process *process = find(host, message->generation);
