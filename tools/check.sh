@@ -1,10 +1,11 @@
 #!/bin/bash
 # Everything that has to hold before a change is good, in one go:
 #
-#   1  gcc:    the build without a warning, all tests as root (if we are) and unprivileged
+#   1  gcc:    the build without a warning, all tests as root (if we are) and unprivileged (those of
+#              the suite `long` once)
 #   2  clang:  the same, unprivileged
 #   3  clang with AddressSanitizer and UndefinedBehaviorSanitizer: all tests that can run so
-#   4  the fuzzers, a minute each
+#   4  the fuzzers: frames for a minute, the others for half of one
 #
 # Every TAP case of every run is counted; the failing ones are listed with their output, and the
 # last line is "N passed, N failed". The exit status is 0 only when nothing failed. Takes the names
@@ -121,13 +122,15 @@ fuzz() {
     configure build-fuzz clang -Dfuzz=true -Db_sanitize=address,undefined || return
     build build-fuzz || return
     local target
-    for target in $(find build-fuzz/tests -type f -perm -u+x -name '*fuzz*'); do
+    for target in $(find build-fuzz/tests -type f -perm -u+x -name 'fuzz-*'); do
         local name corpus
         name=$(basename "$target")
-        corpus=$(find tests -type d -path "*corpus/${name#*fuzz-}" -o -type d -path '*corpus' | sort -r | head -n 1)
-        say "$name: a minute"
+        corpus=$(find tests -type d -name "corpus-${name#fuzz-}" | head -n 1)
+        local seconds=30
+        [ "$name" = fuzz-frames ] && seconds=60
+        say "$name: $seconds seconds"
         mkdir -p "$work/corpus-$name"
-        if "$target" -max_total_time=60 -timeout=10 -rss_limit_mb=1024 "$work/corpus-$name" \
+        if "$target" -max_total_time=$seconds -timeout=10 -rss_limit_mb=1024 "$work/corpus-$name" \
             ${corpus:+"$corpus"} > "$work/log" 2>&1; then
             passed=$((passed + 1))
             say "$name: $(sed -n 's/^Done \([0-9]*\) runs.*/\1 inputs, no finding/p' "$work/log")"
@@ -144,12 +147,12 @@ for part in $parts; do
         configure build-gcc gcc && build build-gcc && {
             guest build-gcc
             [ "$(id -u)" -ne 0 ] || run_tests build-gcc root "gcc, as root"
-            run_tests build-gcc nobody "gcc, unprivileged"
+            run_tests build-gcc nobody "gcc, unprivileged" --no-suite long
         }
         ;;
     clang)
         configure build-clang clang && build build-clang && guest build-clang &&
-            run_tests build-clang nobody "clang, unprivileged"
+            run_tests build-clang nobody "clang, unprivileged" --no-suite long
         ;;
     sanitizers)
         # The engine reserves address space that the sanitizer's shadow wants: a test says for
@@ -159,7 +162,7 @@ for part in $parts; do
         export HALTER_LAUNCHER=$PWD/build-clang/halter-launcher HALTER_TEST_LAUNCHER=$PWD/build-clang/halter-launcher
         configure build-asan clang -Db_sanitize=address,undefined && build build-asan && {
             export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-            run_tests build-asan nobody "clang with sanitizers" --no-suite no-sanitizer --timeout-multiplier 4
+            run_tests build-asan nobody "clang with sanitizers" --no-suite no-sanitizer --no-suite long --timeout-multiplier 4
             unset ASAN_OPTIONS UBSAN_OPTIONS
         }
         unset HALTER_LAUNCHER HALTER_TEST_LAUNCHER

@@ -31,7 +31,7 @@ struct life {
     struct accepted calls[CALLS];
     unsigned ncalls, nested;
     uint64_t random, events, results;
-    bool ending;
+    bool ending, closing; /* nothing is added any more; the host is being destroyed */
 };
 
 static struct life life;
@@ -135,7 +135,11 @@ static void make(unsigned i)
     o.backoff_max_ms = 1 + dice(20);
     o.quarantine_after = 1 + dice(8);
     o.memory_bytes = dice(4) ? 0 : (uint64_t)(256 + dice(3)) << 20;
-    assert_int_equal(halter_plugin_create(life.host, &o, &life.guests[i]), HALTER_OK);
+    int status = halter_plugin_create(life.host, &o, &life.guests[i]);
+    if (!life.closing)
+        assert_int_equal(status, HALTER_OK);
+    else
+        assert_int_equal(status, HALTER_ECLOSED);
 }
 
 static void call_one(struct halter_guest *guest)
@@ -289,6 +293,7 @@ static void live(uint64_t seed)
     for (unsigned i = 0; i < life.ncalls && (seed & 1); i++)
         assert_int_equal(life.calls[i].told, 1);
     life.ending = dice(2);
+    life.closing = true;
     halter_destroy(life.host);
     for (unsigned i = 0; i < life.ncalls; i++)
         assert_int_equal(life.calls[i].told, 1);
