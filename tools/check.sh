@@ -119,10 +119,14 @@ run_tests() { # FOLDER root|nobody NAME [MESON OPTION...]
 }
 
 fuzz() {
-    configure build-fuzz clang -Dfuzz=true -Db_sanitize=address,undefined || return
-    build build-fuzz || return
+    # They are in the build with sanitizers, which is made here when that part was left out.
+    case " $parts " in
+    *" sanitizers "*) ;;
+    *) configure build-asan clang -Dfuzz=true -Db_sanitize=address,undefined || return
+       build build-asan || return ;;
+    esac
     local target
-    for target in $(find build-fuzz/tests -type f -perm -u+x -name 'fuzz-*'); do
+    for target in $(find build-asan/tests -type f -perm -u+x -name 'fuzz-*'); do
         local name corpus
         name=$(basename "$target")
         corpus=$(find tests -type d -name "corpus-${name#fuzz-}" | head -n 1)
@@ -160,7 +164,7 @@ for part in $parts; do
         # helpers from a launcher that was built without.
         [ -x build-clang/halter-launcher ] || { configure build-clang clang && build build-clang; }
         export HALTER_LAUNCHER=$PWD/build-clang/halter-launcher HALTER_TEST_LAUNCHER=$PWD/build-clang/halter-launcher
-        configure build-asan clang -Db_sanitize=address,undefined && build build-asan && {
+        configure build-asan clang -Dfuzz=true -Db_sanitize=address,undefined && build build-asan && {
             export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
             run_tests build-asan nobody "clang with sanitizers" --no-suite no-sanitizer --no-suite long --timeout-multiplier 4
             unset ASAN_OPTIONS UBSAN_OPTIONS
