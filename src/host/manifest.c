@@ -65,8 +65,7 @@ static bool take_text(struct reading *reading, struct json_value value, size_t m
     return true;
 }
 
-/* ---- names shared with grants ------------------------------------------------------------------
- */
+/* ---- names shared with grants --------------------------------------------------------------- */
 
 static const char *const access_names[] = {"none", "read", "write", "readwrite"};
 static const char *const log_names[] = {"debug", "info", "warn", "error", "none"};
@@ -142,8 +141,7 @@ bool manifest_is_tree(const char *text, size_t length)
     return true;
 }
 
-/* ---- members ------------------------------------------------------------------------------------
- */
+/* ---- members -------------------------------------------------------------------------------- */
 
 static bool read_object(struct reading *reading, struct json_value object,
                         enum manifest_section section);
@@ -380,8 +378,7 @@ static bool read_jit(struct reading *reading, struct json_value value)
     return true;
 }
 
-/* ---- the table
- * ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 static const struct {
     enum manifest_section section;

@@ -106,8 +106,7 @@ static void fail_sent(struct halter_host *host, bool all, const char *why)
         finish(host, list_entry(failed.next, struct order, link), &answer);
 }
 
-/* ---- to it
- * --------------------------------------------------------------------------------------- */
+/* ---- to it ---------------------------------------------------------------------------------- */
 
 static int send(struct process *process, struct wire_frame header, const struct iovec *parts,
                 unsigned nparts)
@@ -205,8 +204,7 @@ void services_offered(struct process *process)
     timer_arm(&host->timers, &process->deadline, monotonic_ns() + START_MS * NS_PER_MS);
 }
 
-/* ---- from it
- * -------------------------------------------------------------------------------------- */
+/* ---- from it -------------------------------------------------------------------------------- */
 
 static bool read_answer(const struct wire_frame *frame, struct services_answer *answer)
 {
@@ -265,8 +263,7 @@ void services_frame(struct process *process, const struct wire_frame *frame)
         process_kill(process, HALTER_DEATH_PROTOCOL, "an answer of halter-services that is none");
 }
 
-/* ---- its life
- * -------------------------------------------------------------------------------------- */
+/* ---- its life ------------------------------------------------------------------------------- */
 
 /* It closes the file system once it knows which state it keeps: before LOADED. */
 static const struct process_use services_use = {

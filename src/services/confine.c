@@ -29,8 +29,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* ---- seccomp
- * ---------------------------------------------------------------------------------------- */
+/* ---- seccomp -------------------------------------------------------------------------------- */
 
 static const char *const allowed_calls[] = {
     /* memory and threads */
@@ -96,8 +95,7 @@ static bool enter_seccomp(void)
     return ok;
 }
 
-/* ---- the rest of the first step
- * ------------------------------------------------------------------------ */
+/* ---- the rest of the first step ------------------------------------------------------------- */
 
 static bool drop_capabilities(void)
 {
@@ -142,8 +140,7 @@ uint32_t confine_first(void)
     return layers;
 }
 
-/* ---- Landlock
- * -------------------------------------------------------------------------------------------- */
+/* ---- Landlock ------------------------------------------------------------------------------- */
 
 /* As the kernel has them (include/uapi/linux/landlock.h); older headers lack the later ones. */
 struct ruleset {

@@ -76,8 +76,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- pools
- * --------------------------------------------------------------------------------------- */
+/* ---- pools ---------------------------------------------------------------------------------- */
 
 static void socket_ready(struct watch *watch, uint32_t events)
 {
@@ -167,8 +166,7 @@ static struct pool *pool_for(struct fetcher *fetcher, char *plugin)
     return pool;
 }
 
-/* ---- one request
- * ---------------------------------------------------------------------------------- */
+/* ---- one request ---------------------------------------------------------------------------- */
 
 static bool may_reach(struct fetch *fetch, const struct wire_address *address)
 {
@@ -358,8 +356,7 @@ static void fail(struct fetch *fetch, CURLcode code)
     }
 }
 
-/* ---- orders
- * ---------------------------------------------------------------------------------------- */
+/* ---- orders --------------------------------------------------------------------------------- */
 
 static bool add_headers(struct fetch *fetch, struct json_value order)
 {

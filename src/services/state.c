@@ -116,8 +116,7 @@ static void some_finished(struct watch *watch, uint32_t events)
     }
 }
 
-/* ---- orders
- * ---------------------------------------------------------------------------------------- */
+/* ---- orders --------------------------------------------------------------------------------- */
 
 static bool find_op(const char *op, enum store_op *out)
 {

@@ -152,8 +152,7 @@ void store_close(struct store *store)
     free(store);
 }
 
-/* ---- one statement
- * ----------------------------------------------------------------------------------- */
+/* ---- one statement -------------------------------------------------------------------------- */
 
 static sqlite3_stmt *ready(struct store *store, enum statement which)
 {
@@ -205,8 +204,7 @@ static bool find_entry(struct store *store, const struct owner *owner, const cha
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
-/* ---- jobs
- * --------------------------------------------------------------------------------------------- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
 static bool get(struct store *store, struct store_job *job, const struct owner *owner)
 {

@@ -18,8 +18,7 @@ static void require(bool holds)
         abort();
 }
 
-/* ---- the grammar of RFC 8259, by recursion, one byte at a time --------------------------------
- */
+/* ---- the grammar of RFC 8259, by recursion, one byte at a time ------------------------------ */
 
 struct text {
     const uint8_t *at, *end;
@@ -147,8 +146,7 @@ static bool value(struct text *t, unsigned depth)
     return good;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------
- */
+/* ---- the walk ------------------------------------------------------------------------------- */
 
 static void walk(struct json_value at_hand)
 {

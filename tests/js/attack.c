@@ -480,8 +480,7 @@ const struct attack attacks[] = {
 };
 const size_t attack_count = sizeof(attacks) / sizeof(attacks[0]);
 
-/* ---- the engine
- * ---------------------------------------------------------------------------------- */
+/* ---- the engine ----------------------------------------------------------------------------- */
 
 static const char *name_of_engine(void)
 {

@@ -155,8 +155,7 @@ WRAP_OPTIONAL(fcntl, SITE_FCNTL, (int fd, int command, long argument), (fd, comm
 WRAP_OPTIONAL(ioctl, SITE_IOCTL, (int fd, unsigned long request, void *argument),
               (fd, request, argument))
 
-/* ---- the scenario -----------------------------------------------------------------------------
- */
+/* ---- the scenario --------------------------------------------------------------------------- */
 
 #define GUESTS 3
 
@@ -270,8 +269,7 @@ static struct outcome run(void)
     return outcome;
 }
 
-/* ---- what must hold ---------------------------------------------------------------------------
- */
+/* ---- what must hold ------------------------------------------------------------------------- */
 
 static unsigned most_fds; /* of a launcher that nothing failed for */
 

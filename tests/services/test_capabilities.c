@@ -10,8 +10,7 @@
 
 #include "server.h"
 
-/* ---- what exists
- * ----------------------------------------------------------------------------------- */
+/* ---- what exists ---------------------------------------------------------------------------- */
 
 /* Case 20. */
 static void what_is_not_granted_does_not_exist(void **state)
@@ -101,8 +100,7 @@ static void wrong_manifests_and_grants_say_why(void **state)
     assert_null(guest);
 }
 
-/* ---- all together
- * ------------------------------------------------------------------------------------ */
+/* ---- all together --------------------------------------------------------------------------- */
 
 static const char *const with_state[] = {"state", NULL};
 

@@ -181,8 +181,7 @@ static void test_unclaimed_at_the_end(void **state)
     assert_int_equal(reader.nfds, 3);
 }
 
-/* ---- senders that lie -------------------------------------------------------------------------
- */
+/* ---- senders that lie ----------------------------------------------------------------------- */
 
 static void send_raw(const void *bytes, size_t length, unsigned nfds)
 {

@@ -344,8 +344,7 @@ static void test_utf8_by_definition(void **state)
     }
 }
 
-/* ---- a look inside ----------------------------------------------------------------------------
- */
+/* ---- a look inside -------------------------------------------------------------------------- */
 
 static struct json_value root(const char *text)
 {

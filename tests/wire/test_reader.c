@@ -18,8 +18,7 @@
 
 #include "wire/frame.h"
 
-/* ---- a kernel and an allocator that do as they are told ---------------------------------------
- */
+/* ---- a kernel and an allocator that do as they are told ------------------------------------- */
 
 static size_t largest; /* request for memory since it was last cleared */
 static bool no_memory;
@@ -62,8 +61,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
     return (ssize_t)take;
 }
 
-/* ---- streams of frames ------------------------------------------------------------------------
- */
+/* ---- streams of frames ---------------------------------------------------------------------- */
 
 struct stream {
     uint8_t *bytes;
@@ -200,8 +198,7 @@ static void test_large_frame(void **state)
     free(body);
 }
 
-/* ---- lies -------------------------------------------------------------------------------------
- */
+/* ---- lies ----------------------------------------------------------------------------------- */
 
 static int fault_of(const struct wire_frame *header, enum wire_direction direction, uint32_t cap,
                     bool takes_fds)
@@ -293,8 +290,7 @@ static void test_unwanted_nfds(void **state)
     assert_int_equal(fault_of(&frame, WIRE_DIR_IN, 1000, true), WIRE_BAD_FDS);
 }
 
-/* ---- a kernel that fails ----------------------------------------------------------------------
- */
+/* ---- a kernel that fails -------------------------------------------------------------------- */
 
 static int fail_with(int first, int second)
 {
