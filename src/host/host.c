@@ -203,9 +203,12 @@ void halter_destroy(struct halter_host *host)
         return;
     host->closing = true;
     host->on_event = NULL;
+    /* All are closed before the first callback runs, and none is freed before the last one has: a
+     * callback may hold the handle of any of them. */
+    host->depth++;
     list_for_each(node, &host->guests)
         halter_guest_destroy(list_entry(node, struct halter_guest, link));
-    /* Those that a callback closed, now or before, still owe their calls an end. */
+    host->depth--;
     list_for_each(node, &host->guests)
         calls_run_finished(list_entry(node, struct halter_guest, link));
     pcs_finish(host);

@@ -93,6 +93,34 @@ static void deferred_by_the_deferred(void **state)
         assert_int_equal(told[i], 1);
 }
 
+/* Every handle is good until the last callback of halter_destroy() has run, whichever is first. */
+static void touch_both(struct halter_guest *guest, const struct halter_result *result, void *data)
+{
+    assert_int_equal(result->status, HALTER_ECLOSED);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(halter_guest_state(chain[i]), HALTER_GUEST_CLOSED);
+        assert_true(strlen(halter_guest_name(chain[i])) == 1);
+        assert_int_equal(halter_cancel(chain[i], 1), HALTER_EINVAL);
+        assert_int_equal(halter_call(chain[i], "1", 0, NULL, touch_both, data, NULL),
+                         HALTER_ECLOSED);
+    }
+    assert_true(guest == chain[0] || guest == chain[1]);
+    ++*(unsigned *)data;
+}
+
+static void handles_live_through_the_last_callback(void **state)
+{
+    static unsigned count;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        chain[i] = guest_of(&f, i ? "b" : "a", "", NULL);
+        assert_int_equal(halter_call(chain[i], "1", 0, NULL, touch_both, &count, NULL), HALTER_OK);
+    }
+    shut();
+    assert_int_equal(count, 2);
+}
+
 static void close_the_next(struct halter_guest *guest, const struct halter_result *result,
                            void *data)
 {
@@ -153,6 +181,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_behind_a_failed_reload, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(deferred_by_the_deferred, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(closed_while_all_closes, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(handles_live_through_the_last_callback, open_fake,
+                                        close_fake),
         cmocka_unit_test_setup_teardown(spares_of_the_gone, open_fake, close_fake),
         cmocka_unit_test(odd_frame_caps),
     };
