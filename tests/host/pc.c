@@ -389,11 +389,10 @@ static void beside_plugins(void **state)
     struct halter_guest *guest = guest_of(&f, "echo", "transform = (raw) => raw", NULL);
     until_console("hi");
     type(pc, "p"); /* as loud as it can be */
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20 || seen.bytes < 1000; i++) {
         ask(&f, guest, "[1]", &outcome);
         assert_int_equal(outcome.status, HALTER_OK);
     }
-    assert_true(seen.bytes > 2);
     halter_pc_destroy(pc);
 }
 

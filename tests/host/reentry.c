@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include <poll.h>
+#include <string.h>
 
 static struct fixture f;
 
