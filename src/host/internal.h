@@ -3,7 +3,8 @@
  *
  *   host.c      the descriptor, dispatch, and the order things happen in
  *   launcher.c  the link to halter-launcher and the page that holds wall caps
- *   process.c   one helper process: its frames, its lines, its death
+ *   process.c   one helper process: its birth and its death; process_clock.c its deadlines,
+ *               process_send.c what it is sent, process_read.c what it says
  *   pool.c      spares, and guests that wait for one
  *   guest.c     one plugin: loading, reloading, death and what follows
  *   call.c      one call: queued, sent, answered, canceled
@@ -69,6 +70,9 @@ struct launcher {
     char time_zone[128]; /* "TZ=…" or "" */
     uint64_t slots_used[CONTROL_SLOTS / 64];
 };
+
+/* At a deadline or a death: more than a socket's buffer can hold, so that no answer is missed. */
+#define READS_AT_DEADLINE 64
 
 /* A line of untrusted text that is still being received. */
 struct line {
@@ -312,7 +316,7 @@ void launcher_disarm(struct halter_host *host, struct process *process);
 /* Tells the launcher whether part of an answer has been read whose rest is still to come. */
 void launcher_answering(struct halter_host *host, struct process *process, bool answering);
 
-/* process.c */
+/* process.c, process_clock.c, process_send.c, process_read.c */
 struct process *process_create(struct halter_host *host, const struct control_profile *profile,
                                const struct process_use *use);
 void process_free(struct process *process);
@@ -342,6 +346,14 @@ void process_pause(struct process *process, uint64_t now_ns);
 void process_resume(struct process *process, uint64_t now_ns);
 /* Stops the clock of a load or call that is over; returns what the host's own work took of it. */
 uint64_t process_settle(struct process *process, uint64_t now_ns);
+void process_clocks_init(struct process *process);
+/* SIGKILL, and nothing else: the states are process_kill()'s. */
+void process_sigkill(struct process *process);
+/* Of the load or call `id`, which begins now. */
+void process_start_clocks(struct process *process, uint64_t now, uint32_t deadline_ms,
+                          uint32_t wall_cap_ms, uint64_t id);
+/* The end of a line, as an event. */
+void process_flush_line(struct process *process);
 
 /* monitor.c */
 void monitor_init(struct monitor *monitor);
