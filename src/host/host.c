@@ -75,6 +75,8 @@ void halter_wakeup(struct halter_host *host)
 {
     int saved = errno;
     uint64_t one = 1;
+    if (!host)
+        return;
     /* A full counter means that a wakeup is already on its way. */
     ssize_t ignored = write(host->wakeup.fd, &one, sizeof(one));
     (void)ignored;
