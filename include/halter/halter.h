@@ -141,7 +141,8 @@ HALTER_API int halter_fd(const struct halter_host *host);
  * (called from a callback), ESYSTEM.
  */
 HALTER_API int halter_dispatch(struct halter_host *host, int timeout_ms);
-/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. */
+/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. NULL is
+   fine. */
 HALTER_API void halter_wakeup(struct halter_host *host);
 
 /* ---- guests ----------------------------------------------------------------------------------- */
@@ -191,6 +192,8 @@ struct halter_plugin_options {
     uint64_t state_bytes;    /* quota of host.state; default 10 MiB */
     uint32_t requests_per_second; /* reverse calls, more fail with a QuotaError; default 10000 */
     uint32_t output_bytes;   /* the largest result; 0: the host's frame cap */
+    uint32_t cpu_percent;    /* its share of one processor, over 10 seconds; what uses more is killed and
+                                waits until it may go on. 0: no limit, at most 6400 */
 };
 #define HALTER_PLUGIN_INIT {.size = sizeof(struct halter_plugin_options)}
 
@@ -455,6 +458,15 @@ HALTER_API int halter_pc_pid(const struct halter_pc *pc);
 
 #define HALTER_HISTOGRAM_BUCKETS 128
 
+enum halter_request_kind {
+#define HALTER_REQUEST_KIND(name, number, word) HALTER_REQUEST_##name = number,
+#include "halter/requests.def"
+#undef HALTER_REQUEST_KIND
+};
+#define HALTER_REQUEST_KINDS 16 /* room in the accounts; those not named yet are 0 */
+/* "fetch", "state.get", ... ; "" for a number that is none. */
+HALTER_API const char *halter_request_kind_text(enum halter_request_kind kind);
+
 struct halter_stats {
     size_t size;           /* set by HALTER_STATS_INIT */
     uint64_t calls;        /* accepted */
@@ -469,6 +481,7 @@ struct halter_stats {
     uint64_t peak_bytes;   /* the largest of all its processes that are reaped or sampled */
     uint64_t latency_sum_ns, latency_max_ns; /* of ran_ns over successes */
     uint64_t latency[HALTER_HISTOGRAM_BUCKETS]; /* bucket b: below halter_histogram_bound(b) */
+    uint64_t requests_by_kind[HALTER_REQUEST_KINDS]; /* by enum halter_request_kind */
 };
 #define HALTER_STATS_INIT {.size = sizeof(struct halter_stats)}
 /* Fills *stats: one look at /proc. EINVAL. */

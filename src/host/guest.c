@@ -152,6 +152,7 @@ static void set_limits(struct halter_guest *guest, const struct halter_plugin_op
     guest_rate_init(guest, or_default(o->log_lines_per_second, DEFAULT_LOG_LINES));
     rate_init(&guest->requests, or_default(o->requests_per_second, DEFAULT_REQUESTS));
     guest->state_bytes = o->state_bytes ? o->state_bytes : DEFAULT_STATE_BYTES;
+    share_init(&guest->share, o->cpu_percent);
     guest->output_bytes = or_default(o->output_bytes, guest->host->cap);
 }
 
@@ -168,7 +169,7 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     if (!host || !given || !out || given->size > sizeof(o) || given->size < sizeof(given->size))
         return HALTER_EINVAL;
     memcpy(&o, given, given->size);
-    if ((!o.source && !o.path) || !text_fits(o.name) || !text_fits(o.path))
+    if ((!o.source && !o.path) || o.cpu_percent > 6400 || !text_fits(o.name) || !text_fits(o.path))
         return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
@@ -228,6 +229,7 @@ void guest_adopt(struct halter_guest *guest, struct process *process, bool incom
 {
     process->guest = guest;
     process->incoming = incoming;
+    share_adopt(guest, process);
     if (incoming)
         guest->incoming = process;
     else
@@ -326,6 +328,11 @@ static void restart(struct halter_guest *guest, const struct halter_death *death
     uint32_t delay_ms;
     enum guest_event verdict =
         guest_verdict(&guest->record, &guest->rules, death->reason, &delay_ms);
+    uint32_t wait_ms = share_wait_ms(guest);
+    if (verdict != GUEST_EVENT_QUARANTINE && wait_ms > delay_ms) {
+        verdict = GUEST_EVENT_BACKOFF;
+        delay_ms = wait_ms;
+    }
 
     if (verdict == GUEST_EVENT_QUARANTINE)
         guest->last_failure = HALTER_EQUARANTINED;
@@ -363,6 +370,7 @@ void guest_bereaved(struct halter_guest *guest, struct process *process)
         calls_take_back(guest, process);
     }
     bool was_ready_to_switch = guest->switch_ready;
+    share_charge(guest, process);
     restart(guest, &death);
     if (call)
         call_failed(guest, call, death_status(death.reason), &death);
@@ -427,6 +435,7 @@ int halter_guest_reset(struct halter_guest *guest)
         guest->state != HALTER_GUEST_FAILED)
         return HALTER_EBUSY;
     guest->record.fruitless = 0;
+    share_reset(&guest->share);
     guest_event(guest, GUEST_EVENT_RESET, 0);
     return HALTER_OK;
 }

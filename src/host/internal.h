@@ -11,6 +11,7 @@
  *   pc.c        one PC: its console, its heartbeat, its end
  *   request.c   reverse calls      event.c  events, log lines and their rate
  *   permits.c   what a guest may do, from its manifest and grants
+ *   share.c     a guest's share of a processor
  *   services.c  the link to halter-services
  *   caps.c cap_*.c  the built-in capabilities
  *
@@ -129,6 +130,8 @@ struct process {
     uint64_t paused_left_ns;    /* while reverse calls hold the clock: what was left of it */
     uint64_t paused_since_ns;
     struct timer memory_look;   /* only where there is no cgroup */
+    struct timer share_look;    /* only where the guest has a share */
+    uint64_t cpu_charged_ns;    /* of its CPU time, against the guest's share */
 
     bool mourned;               /* whoever it concerned has been told of its death */
     bool condemned;             /* to be killed by the next dispatch; SIGKILL is on its way */
@@ -163,6 +166,13 @@ struct rate {
     uint64_t dropped;
 };
 
+/* Of one processor, in percent; see share.c. 0: no limit. */
+struct cpu_share {
+    uint32_t percent;
+    int64_t credit_ns; /* CPU time that may be used now; below 0: in debt */
+    uint64_t looked_ns;
+};
+
 struct halter_guest {
     struct list link;      /* in host->guests */
     struct list wait_link; /* in a pool's queue of guests that wait for a process */
@@ -193,6 +203,7 @@ struct halter_guest {
     uint32_t output_bytes;
     unsigned fetches;         /* under way */
     struct rate requests;     /* its reverse calls */
+    struct cpu_share share;
     struct rate rate;
     struct timer dropped_report;
     int last_failure;         /* status for calls refused in QUARANTINED or FAILED */
@@ -207,6 +218,7 @@ struct halter_guest {
 
 struct provided {
     char *name;
+    enum halter_request_kind kind;
     halter_provide_fn fn;
     void *data;
 };
@@ -446,6 +458,19 @@ bool rate_may_pass(struct rate *rate);
 void stats_latency(struct halter_stats *stats, uint64_t ns);
 uint64_t process_resident_bytes(const struct process *process);
 uint64_t process_cpu_ns(const struct process *process);
+
+/* share.c */
+void share_init(struct cpu_share *share, uint32_t percent);
+void share_reset(struct cpu_share *share); /* as if it had used nothing */
+void share_process_init(struct process *process);
+/* From here on its CPU time is the guest's. */
+void share_adopt(struct halter_guest *guest, struct process *process);
+/* It has begun to work on something: its use is looked at soon, and then on and on. */
+void share_working(struct process *process);
+/* Takes what the process has used since the last look off the guest's credit. */
+void share_charge(struct halter_guest *guest, struct process *process);
+/* How long a guest in debt has to wait until it may have a process again; 0 when it is in none. */
+uint32_t share_wait_ms(struct halter_guest *guest);
 
 /* where.c: allocated, or NULL (no memory) */
 char *where_launcher(const char *given);

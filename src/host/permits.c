@@ -47,6 +47,7 @@ static void lower_limits(struct halter_plugin_options *o, const struct manifest_
         (uint32_t)lower(o->wall_cap_ms, deadline_ms * DEFAULT_WALL_CAP_TIMES, m->wall_cap_ms);
     o->memory_bytes = lower(o->memory_bytes, DEFAULT_MEMORY_BYTES, m->memory_bytes);
     o->cpu_seconds = (uint32_t)lower(o->cpu_seconds, UINT32_MAX, m->cpu_seconds);
+    o->cpu_percent = (uint32_t)lower(o->cpu_percent, UINT32_MAX, m->cpu_percent);
     o->output_bytes = (uint32_t)lower(o->output_bytes, UINT32_MAX, m->output_bytes);
     o->log_lines_per_second =
         (uint32_t)lower(o->log_lines_per_second, DEFAULT_LOG_LINES, m->log_lines_per_second);

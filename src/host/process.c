@@ -18,7 +18,7 @@
 
 /* From the end of a socket to the report of a death; what lives longer only hung up. */
 #define LINGER_MS 250
-#define PROCESS_TIMERS 2 /* deadline and memory_look */
+#define PROCESS_TIMERS 3 /* deadline, memory_look and share_look */
 
 static int make_descriptors(struct process *process)
 {
@@ -68,6 +68,7 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     process->evidence.syscall_number = -1;
     process->evidence.cpu_limit_seconds = profile->cpu_seconds;
     process_clocks_init(process);
+    share_process_init(process);
     wire_reader_init(&process->reader, WIRE_DIR_OUT, host->cap, false);
     wire_writer_init(&process->writer);
     list_append(&host->processes, &process->link);
@@ -95,6 +96,7 @@ void process_free(struct process *process)
     list_remove(&process->cork_link);
     timer_cancel(&host->timers, &process->deadline);
     timer_cancel(&host->timers, &process->memory_look);
+    timer_cancel(&host->timers, &process->share_look);
     requests_orphan(process);
     host_unwatch(host, &process->socket);
     host_unwatch(host, &process->errors);
@@ -129,6 +131,7 @@ static void hang_up(struct process *process)
     pool_withdraw(process);
     timer_cancel(&host->timers, &process->deadline);
     timer_cancel(&host->timers, &process->memory_look);
+    timer_cancel(&host->timers, &process->share_look);
     launcher_disarm(host, process);
     requests_orphan(process);
     list_remove(&process->cork_link);

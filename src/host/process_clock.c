@@ -76,6 +76,7 @@ void process_start_clocks(struct process *process, uint64_t now, uint32_t deadli
     if (!(host->launcher.features & CONTROL_HAS_CGROUP) &&
         process->guest->memory_bytes != UINT64_MAX)
         timer_arm(&host->timers, &process->memory_look, now + MEMORY_LOOK_MS * NS_PER_MS);
+    share_working(process);
 }
 
 void process_pause(struct process *process, uint64_t now_ns)
