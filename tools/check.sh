@@ -176,6 +176,11 @@ fuzz() {
     done
 }
 
+# A build without them leaves tests out: here that is a failure.
+for tool in node npm clang-19 wasm-ld-19; do
+    command -v $tool > /dev/null || fail "$tool is missing: the tests that need it would be left out"
+done
+
 for part in $parts; do
     case $part in
     gcc)
