@@ -1,0 +1,4 @@
+/** halter/pump: for whoever slices work in a Worker. @module */
+export {Histogram} from './pump/histogram.js';
+export {Pump} from './pump/pump.js';
+export {strategies} from './pump/yield.js';
