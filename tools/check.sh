@@ -176,6 +176,7 @@ fuzz() {
     done
 }
 
+PATH=$(tools/node.sh):$PATH || fail "Node 20"
 # A build without them leaves tests out: here that is a failure.
 for tool in node npm clang-19 wasm-ld-19; do
     command -v $tool > /dev/null || fail "$tool is missing: the tests that need it would be left out"
