@@ -23,7 +23,7 @@ if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid $nobody --regid $nobody --clear-gro
     chmod 755 "$copy"
     echo "The sources are not readable for an unprivileged user: checking a copy in $copy"
     tar --exclude=./build --exclude='./build-*' --exclude=./.git -cf - . | tar -C "$copy" -xf - || exit 1
-    "$copy/tools/check.sh" "$@"
+    PATH=${PATH#"$PWD/build-node/bin:"} "$copy/tools/check.sh" "$@"
     status=$?
     rm -rf "$copy"
     exit $status
