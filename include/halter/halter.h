@@ -119,6 +119,8 @@ struct halter_options {
     const char *state_path;    /* the file that host.state is kept in, one for all plugins; made when
                                   it is not there. NULL: there is no state */
     bool audit;                /* each use of a built-in capability is an event: HALTER_EVENT_AUDIT */
+    const char *ca_file;       /* certificates of the authorities that host.fetch trusts for https, PEM,
+                                  in place of the system's; NULL: the system's */
 };
 #define HALTER_OPTIONS_INIT {.size = sizeof(struct halter_options), .spares = 1}
 

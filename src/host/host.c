@@ -126,6 +126,13 @@ static int read_options(struct halter_host *host, const struct halter_options *g
         if (!host->services.state_path)
             return errno == ENOMEM ? HALTER_ENOMEM : HALTER_ESYSTEM;
     }
+    if (options.ca_file) {
+        if (!utf8_check(options.ca_file, strlen(options.ca_file)))
+            return HALTER_EINVAL;
+        host->services.ca_file = where_absolute(options.ca_file);
+        if (!host->services.ca_file)
+            return errno == ENOMEM ? HALTER_ENOMEM : HALTER_ESYSTEM;
+    }
     host->locale = where_locale(options.locale);
     where_time_zone(options.time_zone, host->launcher.time_zone, sizeof(host->launcher.time_zone));
     if (!host->locale)
