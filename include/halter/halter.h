@@ -232,6 +232,19 @@ HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *sourc
  */
 HALTER_API int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
                                   size_t why_bytes);
+/*
+ * Replaces the plugin's manifest, the grants, and the source with it: that of the guest's path, read
+ * again, where it has one. Permissions and limits hold from now on, those of a process (memory, JIT,
+ * CPU seconds) with the next one, for which the guest is reloaded as by halter_guest_reload(). The
+ * options that the guest was made with hold as before. On EMANIFEST a line for people is written to
+ * `why`, which may be NULL; on any failure nothing has changed. A guest that has its name from its
+ * manifest keeps it: another is EMANIFEST.
+ * EINVAL, ENOMEM, ESYSTEM (the path cannot be read), ETOOBIG, EMANIFEST, EBUSY (a reload is under
+ * way), ECLOSED.
+ */
+HALTER_API int halter_guest_manifest(struct halter_guest *guest, const char *manifest,
+                                     size_t manifest_bytes, const char *const *grants, char *why,
+                                     size_t why_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
 /* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */

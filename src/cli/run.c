@@ -59,7 +59,7 @@ const struct option_spec run_options[] = {
                   "lines are plain text: transform gets a string, and a\n"
                   "string that it returns is written without quotes"},
     [RUN_OUTPUT] = {"output", 'o', "FILE", "write results there, not to standard output"},
-    [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when its file changes"},
+    [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when it or its plugin.json changes"},
     [RUN_STATS] = {"stats", 0, "[FILE]", "figures as JSON at the end, to standard error or FILE"},
     [RUN_STATUS] = {"status", 0, "SOCKET", "open a status socket there, for halter top"},
     [RUN_SUMMARY] = {"summary", 's', NULL, "figures for people at the end, on standard error"},
@@ -284,7 +284,7 @@ static int set_up(struct run *run)
     run->slots = calloc(WINDOW_RECORDS, sizeof *run->slots);
     if (!run->slots)
         die_without_memory();
-    if (config->watch && !watch_start(&run->watch, config->plugin))
+    if (config->watch && !watch_start(&run->watch, config->plugin, run->plugin.manifest_path))
         return EXIT_IO;
     run->started_ns = run->now = now_ns();
     bool screen = isatty(STDERR_FILENO) && !run->output.terminal && !config->quiet;

@@ -184,6 +184,8 @@ struct halter_guest {
     char *name, *path;
     char *capabilities;    /* names separated by '\n' */
     struct source source, next_source, manifest;
+    struct halter_plugin_options given; /* its numbers, for when the manifest changes; texts are NULL */
+    bool named_by_manifest, read_from_path;
     struct control_profile profile;
     uint32_t load_deadline_ms, deadline_ms, wall_cap_ms, queue_max;
     uint64_t memory_bytes;
@@ -400,6 +402,15 @@ void guest_unserved(struct halter_host *host, struct halter_guest *guest, bool i
 void guest_switch(struct halter_guest *guest);
 void guest_free(struct halter_guest *guest);
 
+/* Takes limits over; `o` has been lowered to what the manifest says. */
+void guest_set_limits(struct halter_guest *guest, const struct halter_plugin_options *o);
+/* What its processes are made as under these options. */
+struct control_profile guest_profile(const struct halter_guest *guest,
+                                     const struct halter_plugin_options *o);
+/* The text of its path or, without one, that it has: 0 or a status. */
+int guest_reread(struct halter_guest *guest, struct source *out);
+/* Loads what was read in a second process: *source is the guest's then. */
+void guest_start_reload(struct halter_guest *guest, struct source *source);
 /* permits.c: from the manifest and the grants; lowers the limits in *options. 0 or a status. */
 int guest_permit(struct halter_guest *guest, struct halter_plugin_options *options);
 
