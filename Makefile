@@ -7,7 +7,7 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web demo check soak bench install clean
+.PHONY: all deps guest web demo check types soak bench install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -29,6 +29,10 @@ demo: $(BUILD)/build.ninja
 
 check: | deps
 	tools/check.sh
+
+# share/*.d.ts, held against TypeScript's compiler.
+types: | deps
+	tests/types/run.sh
 
 # 100 plugins, 10 000 kills and restarts; half an hour of everything at once; ten million cases
 # against the processor. A part of each is in `make check`.
