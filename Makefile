@@ -34,11 +34,12 @@ check: | deps
 types: | deps
 	tests/types/run.sh
 
-# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; ten million cases
-# against the processor. A part of each is in `make check`.
+# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; state through
+# a thousand ends of each process; ten million cases against the processor. A part of each is in `make check`.
 soak: all
 	$(BUILD)/tests/host/host-soak 10000
 	$(BUILD)/tests/host/host-endurance 1800
+	$(BUILD)/tests/services/test_state_end 1000
 	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
 
 bench: all
