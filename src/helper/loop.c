@@ -472,5 +472,7 @@ int helper_serve(const struct helper_start *start, const struct engine_type *typ
     if (!confine_after_engine(&confinement, start))
         return HELPER_EXIT_CONFINE;
     send_hello(&helper, kind, &confinement);
+    if (type->warm)
+        type->warm(helper.engine);
     serve(&helper);
 }
