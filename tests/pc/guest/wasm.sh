@@ -31,8 +31,8 @@ native() {
 }
 
 in_node() {
-    "$node" "$runner" --wasm "$wasm" "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" \
-        --icount 5 --timeout 240 --hash "$@" </dev/null >"$work/out" 2>&1
+    "$node" "$runner" boot --wasm "$wasm" "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" \
+        --icount=5 --timeout 240 --hash "$@" </dev/null >"$work/out" 2>&1
     status=$?
     cat "$work/out"
     return $status
@@ -62,7 +62,7 @@ snapshots_cross() {
 
 powers_off_in_real_time() {
     kernel=vmlinux-686
-    "$node" "$runner" --wasm "$wasm" "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --stats \
+    "$node" "$runner" boot --wasm "$wasm" "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --stats \
         --timeout 240 --until '# ' --send 'sleep 3; poweroff -f\n' </dev/null >"$work/out" 2>&1
     status=$?
     cat "$work/out"
