@@ -376,7 +376,8 @@ void guest_bereaved(struct halter_guest *guest, struct process *process)
         host_ns = process->paused_since_ns ? monotonic_ns() - process->paused_since_ns : 0;
         call->host_ns += host_ns;
         list_remove(&call->link);
-        process->nsent--;
+        if (--process->nsent == 0)
+            guest->host->working--;
         calls_take_back(guest, process);
     }
     bool was_ready_to_switch = guest->switch_ready;

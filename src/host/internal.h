@@ -32,6 +32,7 @@
 #include "host/process_table.h"
 #include "host/services.h"
 #include "host/timers.h"
+#include "wire/awake.h"
 #include "wire/body.h"
 #include "wire/control.h"
 #include "wire/frame.h"
@@ -211,6 +212,7 @@ struct halter_guest {
     int last_failure;         /* status for calls refused in QUARANTINED or FAILED */
     uint64_t ticks;
     uint64_t usual_ns; /* what a call takes of late: a moving average of ran_ns */
+    uint64_t middle_ns; /* and about the median of it */
 
     struct halter_stats stats;
     struct halter_script_error load_error; /* of the last load that failed, for the calls it fails */
@@ -290,6 +292,10 @@ struct halter_host {
     unsigned depth;    /* > 0: inside a callback */
     unsigned progress; /* callbacks run in this dispatch */
     bool closing, woken, deferred;
+    bool may_stay_awake;       /* there is more than one processor */
+    struct wire_awake awake;   /* whether it has paid to */
+    unsigned working;          /* processes with a call */
+    uint64_t working_for_ns;   /* what the call that was sent last takes as a rule */
     bool unasked; /* a process waits for the launcher to take its SPAWN */
     struct call *free_calls; /* spare structs, linked by link.next */
     char *scratch;           /* for making text printable */

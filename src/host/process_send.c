@@ -108,8 +108,11 @@ int process_send_call(struct process *process, struct call *call, const char *js
         call->tick = ++guest->ticks;
     list_append(&process->sent, &call->link);
     process->sent_bytes += call->json_bytes;
-    if (process->nsent++ == 0)
+    if (process->nsent++ == 0) {
+        process->host->working++;
+        process->host->working_for_ns = guest->middle_ns;
         start_call(process, call, monotonic_ns());
+    }
     return 0;
 }
 
@@ -122,6 +125,8 @@ struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_
     process->sent_bytes -= call->json_bytes;
     if (--process->nsent)
         start_call(process, process_call(process), now_ns);
+    else
+        process->host->working--;
     return call;
 }
 
