@@ -39,6 +39,8 @@ bool output_open(struct output *output, const char *path);
 bool output_close(struct output *output);
 /* Appends result text; on a terminal, made safe for it. */
 void output_text(struct output *output, const char *text, size_t bytes, uint64_t now_ns);
+/* Appends bytes as they are: the console of a PC is the terminal's own language. */
+void output_bytes(struct output *output, const void *bytes, size_t count);
 static inline size_t output_pending(const struct output *output)
 {
     return output->buffer.used - output->start;
