@@ -1,10 +1,11 @@
 /*
- * `halter boot KERNEL`: a PC on the terminal. This file is its command line: one table of options,
- * and what each of them sets.
+ * `halter boot`: a PC on the terminal, or a command in one. This file is its command line: one
+ * table of options, and what each of them sets.
  */
 #include "cli/boot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ enum {
     O_SAVE,
     O_RESUME,
     O_HEARTBEAT,
+    O_FRESH,
     O_TRACE,
     O_STATS,
     O_HASH,
@@ -56,6 +58,8 @@ static const struct option_spec boot_options[] = {
     [O_RESUME] = {"resume", 0, "FILE", "go on from a snapshot; no KERNEL is needed then"},
     [O_HEARTBEAT] = {"heartbeat", 0, "SECONDS",
                      "kill the PC when it does not answer for so long;\n10 unless given"},
+    [O_FRESH] = {"fresh", 0, NULL,
+                 "boot for a command, and do not use the snapshot\nthat is kept in the cache"},
     [O_TRACE] = {"trace", 0, "LIST", "log io, irq or both, separated by a comma"},
     [O_STATS] = {"stats", 0, NULL, "say at the end what it cost"},
     [O_HASH] = {"hash", 0, NULL, "say at the end the hash of the machine"},
@@ -179,6 +183,8 @@ static bool set(struct boot_config *config, int option, const char *value)
         return true;
     case O_HEARTBEAT:
         return seconds(name, value, &pc->heartbeat_ms);
+    case O_FRESH:
+        return config->fresh = true;
     case O_TRACE:
         return trace(value, &pc->trace);
     case O_STATS:
@@ -195,14 +201,38 @@ static bool set(struct boot_config *config, int option, const char *value)
 /* ---- the verb -----------------------------------------------------------------------------------
  */
 
-static int read_operands(struct boot_config *config, const struct options *options)
+/* With a command, the guest is told to wait for it and to start no shell. */
+static bool read_command(struct boot_config *config, const struct options *options)
 {
-    if (options->noperands == 1)
+    static char *append;
+
+    config->words = options->operands + options->nbefore;
+    config->words[options->noperands - options->nbefore] = NULL;
+    if (!command_fits(config->words)) {
+        say("behind -- belongs a command of at most 64 KB");
+        return false;
+    }
+    if (config->pc.nsteps) {
+        say("--until and --send are for a console; with a command there is its input");
+        return false;
+    }
+    if (asprintf(&append, "%s halter.run", config->pc.append) < 0)
+        die_without_memory();
+    config->pc.append = append;
+    return true;
+}
+
+static bool read_operands(struct boot_config *config, const struct options *options)
+{
+    int kernels = options->only_operands ? options->nbefore : options->noperands;
+
+    if (kernels > 1) {
+        say("one kernel is enough; a command stands behind --");
+        return false;
+    }
+    if (kernels == 1)
         config->kernel = options->operands[0];
-    if (options->noperands == 1 || (options->noperands == 0 && config->resume))
-        return EXIT_OK;
-    say("one kernel is needed, a bzImage or an ELF; --help tells more");
-    return EXIT_USAGE;
+    return !options->only_operands || read_command(config, options);
 }
 
 static int boot_main(const struct verb *verb, int argc, char **argv)
@@ -225,7 +255,7 @@ static int boot_main(const struct verb *verb, int argc, char **argv)
         if (!set(config, option, options.value))
             return EXIT_USAGE;
     }
-    if (read_operands(config, &options) != EXIT_OK)
+    if (!read_operands(config, &options))
         return EXIT_USAGE;
     return boot_run(&boot);
 }
@@ -233,10 +263,12 @@ static int boot_main(const struct verb *verb, int argc, char **argv)
 const struct verb boot_verb = {
     .name = "boot",
     .summary = "boot a Linux kernel in a PC",
-    .synopsis = "KERNEL",
+    .synopsis = "[KERNEL] [-- COMMAND…]",
     .description = "Boots a 32-bit Linux kernel, a bzImage or better the ELF that `halter image`\n"
-                   "makes of it, in an emulated PC that lives in a confined process. Its first\n"
-                   "serial port is the terminal; Ctrl-A x leaves, Ctrl-A h tells what else.",
+                   "makes of it, in an emulated PC that lives in a confined process; without one,\n"
+                   "the default guest. Its first serial port is the terminal; Ctrl-A x leaves,\n"
+                   "Ctrl-A h tells what else. With a COMMAND the guest runs it: its input, output\n"
+                   "and exit status are those of this program.",
     .options = boot_options,
     .main = boot_main,
 };

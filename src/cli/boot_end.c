@@ -86,12 +86,31 @@ static int status_of(const struct boot *boot, const struct halter_pc_end *end)
     return died(boot, end);
 }
 
+/* The machine ended before its command, or has no machine to be. True when that is settled. */
+static bool ended_early(struct boot *boot, const struct halter_pc_end *end)
+{
+    if (boot->command.state == COMMAND_ENDED)
+        return false;
+    if (end->reason == HALTER_PC_NOT_STARTED && boot->cache.resumed) {
+        boot->again = true;
+        return true;
+    }
+    if (end->reason == HALTER_PC_TIMEOUT)
+        return false;
+    if (end->reason != HALTER_PC_NOT_STARTED && end->reason != HALTER_PC_DIED)
+        say("the guest ended before its command did; its console said last:");
+    command_print_console(&boot->command);
+    return false;
+}
+
 void boot_ended(struct boot *boot, const struct halter_pc_end *end)
 {
     struct json_value report = json_root(end->report_json, strlen(end->report_json)), value;
     char text[256];
 
     boot->over = true;
+    if (boot->config.words && ended_early(boot, end))
+        return;
     boot->status = status_of(boot, end);
     if (end->reason == HALTER_PC_NOT_STARTED || end->reason == HALTER_PC_DIED)
         return;

@@ -61,6 +61,12 @@ bool output_open(struct output *output, const char *path)
     return true;
 }
 
+void output_adopt(struct output *output, int fd, const char *name)
+{
+    *output = (struct output){.fd = fd, .name = name, .terminal = isatty(fd)};
+    choose_way(output);
+}
+
 bool output_close(struct output *output)
 {
     bool fine = true;

@@ -35,6 +35,8 @@ struct output {
 
 /* `path` NULL: standard output. False when it cannot be opened (said). */
 bool output_open(struct output *output, const char *path);
+/* A descriptor that is open already, and stays so. */
+void output_adopt(struct output *output, int fd, const char *name);
 /* Closes what it opened; false when that failed (said), e.g. for want of space. */
 bool output_close(struct output *output);
 /* Appends result text; on a terminal, made safe for it. */

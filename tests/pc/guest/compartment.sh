@@ -85,6 +85,7 @@ the_parents_death_is_the_childs() {
 }
 
 the_terminal_is_put_back() { # typed: Ctrl-A x, which leaves, on a terminal of its own
+    rm -f "$work/typed"
     cat >"$work/session" <<SESSION
 before=\$(stty -g)
 "$halter" boot "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 200
@@ -104,6 +105,26 @@ SESSION
     grep -q 'status 5' "$work/typed" && grep -q 'as before' "$work/typed"
 }
 
+its_state_is_shown() { # Ctrl-A c, then Ctrl-A x
+    rm -f "$work/typed"
+    {
+        for _ in $(seq 600); do
+            grep -q 'built-in commands' "$work/typed" 2>/dev/null && break
+            sleep 0.1
+        done
+        printf '\001c'
+        for _ in $(seq 300); do
+            grep -q 'eip' "$work/typed" && break
+            sleep 0.1
+        done
+        printf '\001x'
+        sleep 1
+    } | script -qfec "$halter boot $guest/vmlinux-686 --initrd $guest/initramfs.cpio.gz --timeout 200" \
+        "$work/typed" >/dev/null 2>&1
+    cat "$work/typed"
+    grep -q 'eip' "$work/typed" && grep -q 'com1' "$work/typed"
+}
+
 mkfifo "$work/never"
 exec 3<>"$work/never"
 if [ "$(id -u)" = 0 ]; then chmod 755 "$work"; fi
@@ -112,4 +133,5 @@ check 'a machine that is killed is told of' a_killed_machine_is_told
 check 'a machine that hangs is killed' a_hanging_machine_is_killed
 check 'no machine outlives the process around it' the_parents_death_is_the_childs
 check 'Ctrl-A x leaves, and the terminal is as before' the_terminal_is_put_back
+check 'Ctrl-A c shows the state of the machine' its_state_is_shown
 echo "1..$count"
