@@ -402,6 +402,10 @@ typedef void (*halter_pc_end_fn)(struct halter_pc *pc, const struct halter_pc_en
 typedef void (*halter_pc_answer_fn)(struct halter_pc *pc, const char *wrong, const char *json,
                                     void *data);
 
+/* A helper has died, and another one goes on from where the PC was `lost_ms` ago. */
+typedef void (*halter_pc_restart_fn)(struct halter_pc *pc, const struct halter_death *death,
+                                     uint64_t lost_ms, void *data);
+
 /* Its serial ports: the first is its console, the second a channel for programs. */
 enum halter_pc_port { HALTER_PC_CONSOLE = 0, HALTER_PC_CHANNEL = 1 };
 
@@ -444,6 +448,11 @@ struct halter_pc_options {
                                 it comes */
     halter_pc_console_fn on_channel; /* what the guest sends on its second serial port. NULL: nothing
                                 is plugged in there */
+    uint32_t snapshot_every_ms; /* a snapshot is kept in memory, so often; 0: none is */
+    uint32_t restarts;       /* a helper that dies is replaced by one that goes on from the last
+                                snapshot, or from the start while there is none: so many times in a row
+                                without a new snapshot in between; 0: its death is the PC's end */
+    halter_pc_restart_fn on_restart; /* each time; may be NULL */
 };
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \

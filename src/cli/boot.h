@@ -33,6 +33,7 @@ struct boot_config {
     const char *kernel, *initrd, *save, *resume;
     char **words; /* of a command to run in the guest; or NULL */
     bool stats, fresh;
+    uint32_t restarts;
     struct halter_pc_step steps[BOOT_STEPS];
     struct halter_pc_options pc; /* but for the files and callbacks */
 };
@@ -75,6 +76,7 @@ void cache_close(struct guest_cache *cache);
 int boot_run(struct boot *boot);
 
 /* boot_end.c */
+void boot_print_death(const struct boot *boot, const struct halter_death *death);
 void boot_ended(struct boot *boot, const struct halter_pc_end *end);
 /* Prints the lines of {"report": […]}. */
 void boot_print_report(const char *json);
