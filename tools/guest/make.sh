@@ -15,10 +15,10 @@ halter=$(realpath "$2")
 . "$here/debian.sh"
 
 need=
-for file in vmlinux-686 vmlinux-686-pae bzImage-686 initramfs.cpio.gz; do
+for file in modules vmlinux-686 vmlinux-686-pae bzImage-686 initramfs.cpio.gz; do
     [ -s "$out/$file" ] || need=yes
 done
-for source in init applets initramfs.sh make.sh; do
+for source in init applets initramfs.sh modules.sh make.sh; do
     [ "$here/$source" -nt "$out/initramfs.cpio.gz" ] && need=yes
 done
 
@@ -33,11 +33,15 @@ kernel() { # FLAVOUR: out/bzImage-FLAVOUR and out/vmlinux-FLAVOUR
 
 if [ -n "$need" ]; then
     debian_init "$out/cache"
+    rm -rf "$out/modules.new"
     kernel 686
+    "$here/modules.sh" "$out/modules.new" "$deb"
     kernel 686-pae
     rm -f "$out/bzImage-686-pae"
     busybox=$(debian_fetch busybox-static)
-    "$here/initramfs.sh" "$out/initramfs.cpio.gz" "$busybox"
+    rm -rf "$out/modules"
+    mv "$out/modules.new" "$out/modules"
+    "$here/initramfs.sh" "$out/initramfs.cpio.gz" "$busybox" "$out/modules"
 fi
 
 if [ ! -s "$out/initramfs-bench.cpio.gz" ] ||
@@ -45,7 +49,7 @@ if [ ! -s "$out/initramfs-bench.cpio.gz" ] ||
     if "$here/programs/build.sh" "$out/programs"; then
         debian_cache=$out/cache
         busybox=$(debian_fetch busybox-static)
-        "$here/initramfs.sh" "$out/initramfs-bench.cpio.gz" "$busybox" \
+        "$here/initramfs.sh" "$out/initramfs-bench.cpio.gz" "$busybox" "$out/modules" \
             "$out/programs/bench" "$out/programs/nop"
     else
         echo "make.sh: no 32-bit compiler (gcc-multilib): no initramfs-bench.cpio.gz" >&2
