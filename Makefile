@@ -42,6 +42,9 @@ bench: all
 
 install: all
 	meson install -C $(BUILD) --no-rebuild
+	if [ -s build-guest/initramfs.cpio.gz ]; then \
+	    install -D -m644 -t $(DESTDIR)$(prefix)/share/halter/guest \
+	        build-guest/vmlinux-686 build-guest/initramfs.cpio.gz; fi
 
 clean:
 	rm -rf $(BUILD) build-* demo-out

@@ -398,6 +398,13 @@ typedef void (*halter_pc_log_fn)(struct halter_pc *pc, enum halter_level level, 
                                  void *data);
 typedef void (*halter_pc_end_fn)(struct halter_pc *pc, const struct halter_pc_end *end, void *data);
 
+/* What a PC was asked came to: `wrong` is NULL, or one line that says why not; `json` is its answer. */
+typedef void (*halter_pc_answer_fn)(struct halter_pc *pc, const char *wrong, const char *json,
+                                    void *data);
+
+/* Its serial ports: the first is its console, the second a channel for programs. */
+enum halter_pc_port { HALTER_PC_CONSOLE = 0, HALTER_PC_CHANNEL = 1 };
+
 enum halter_pc_model { HALTER_PC_P6 = 0, HALTER_PC_PENTIUM3 = 1, HALTER_PC_PENTIUM_M = 2 };
 
 /* One step of a script: wait for a text on the console, then type keys. Either may be NULL.
@@ -409,7 +416,8 @@ struct halter_pc_step {
 struct halter_pc_options {
     size_t size;             /* set by HALTER_PC_INIT */
     const char *name;        /* for people; default "pc" */
-    int kernel_fd;           /* a bzImage or a 32-bit ELF kernel, open for reading; duplicated */
+    int kernel_fd;           /* a bzImage or a 32-bit ELF kernel, open for reading; duplicated. -1:
+                                none, where resume_fd is given; a reset then ends the run */
     int initrd_fd;           /* or -1 */
     const char *append;      /* the kernel's command line; NULL: none */
     uint32_t ram_mb;         /* 2 to 3072; default 128 */
@@ -429,10 +437,17 @@ struct halter_pc_options {
     halter_pc_log_fn on_log; /* may be NULL */
     halter_pc_end_fn on_end; /* exactly once, unless the PC is destroyed first; may be NULL */
     void *data;
+    int resume_fd;           /* a snapshot to go on from, open for reading, of a PC with the same RAM
+                                and processor; or -1 */
+    int save_fd;             /* an empty file where a snapshot is left at the end of the run; or -1 */
+    uint64_t slice_insns;    /* the length of deterministic slices, which changes nothing else; 0: as
+                                it comes */
+    halter_pc_console_fn on_channel; /* what the guest sends on its second serial port. NULL: nothing
+                                is plugged in there */
 };
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
-     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX}
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1}
 
 /* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
 HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,
@@ -446,6 +461,20 @@ HALTER_API long halter_pc_send(struct halter_pc *pc, const void *bytes, size_t c
 HALTER_API size_t halter_pc_room(const struct halter_pc *pc);
 /* Stops taking console output, so that the guest waits as on a serial line, or goes on. */
 HALTER_API void halter_pc_hold(struct halter_pc *pc, bool hold);
+/* The same for either serial port. */
+HALTER_API long halter_pc_send_port(struct halter_pc *pc, enum halter_pc_port port,
+                                    const void *bytes, size_t count);
+HALTER_API size_t halter_pc_room_port(const struct halter_pc *pc, enum halter_pc_port port);
+HALTER_API void halter_pc_hold_port(struct halter_pc *pc, enum halter_pc_port port, bool hold);
+/*
+ * Writes a snapshot of the running PC into `fd`, an empty file, which stays yours: it may be closed
+ * at once. `fn` runs exactly once, unless the PC is destroyed first; a file of which it says that
+ * something was wrong is of no use. EINVAL, EBUSY (one is under way, or the PC has not started yet),
+ * ENOMEM, ECLOSED.
+ */
+HALTER_API int halter_pc_save(struct halter_pc *pc, int fd, halter_pc_answer_fn fn, void *data);
+/* Asks for its state, for people: {"report": [lines]}. As halter_pc_save(). */
+HALTER_API int halter_pc_report(struct halter_pc *pc, halter_pc_answer_fn fn, void *data);
 /* Kills it; no callback. NULL is fine. */
 HALTER_API void halter_pc_destroy(struct halter_pc *pc);
 /* The helper's pid for people and tests, 0 when there is none now. */

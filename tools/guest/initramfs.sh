@@ -1,16 +1,18 @@
 #!/bin/sh
-# initramfs.sh OUT BUSYBOX.deb MODULES [PROGRAM…]: the default guest's file system, as a gzipped cpio.
+# initramfs.sh OUT BUSYBOX.deb AGENT MODULES [PROGRAM…]: the default guest's file system, as a
+# gzipped cpio.
 #
-# Debian's static busybox, `init` beside this script, the kernel modules in the folder MODULES (made by
-# modules.sh), and any programs given. Made without root:
+# Debian's static busybox, `init` beside this script, the agent (agent/build.sh), the kernel modules
+# in the folder MODULES (modules.sh), and any programs given. Made without root:
 # cpio is told that root owns everything, and the two device nodes that must exist before the
 # kernel's own /dev is mounted are written as archive headers by hand (initramfs buffer format).
 set -eu
 here=$(dirname "$(realpath "$0")")
 out=$(realpath "$1")
 deb=$(realpath "$2")
-modules=$(realpath "$3")
-shift 3
+agent=$(realpath "$3")
+modules=$(realpath "$4")
+shift 4
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,6 +27,7 @@ for applet in $(cat "$here/applets"); do
     ln -s busybox "$work/root/bin/$applet"
 done
 install -m755 "$here/init" "$work/root/init"
+install -m755 "$agent" "$work/root/bin/halter-agent"
 for program in "$@"; do
     install -m755 "$program" "$work/root/bin/"
 done

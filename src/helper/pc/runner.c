@@ -36,7 +36,10 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
     if (!runner->memory)
         return "there is no memory for the machine";
     runner->pc = pc_init(runner->memory, &config->pc, &ports);
-    wrong = runner->pc ? pc_boot(runner->pc, &config->image) : "a PC cannot have this much RAM";
+    if (!runner->pc)
+        return "a PC cannot have this much RAM";
+    wrong =
+        config->resume ? pc_load(runner->pc, *config->resume) : pc_boot(runner->pc, &config->image);
     if (wrong)
         return wrong;
     runner->stats.boots = 1;
@@ -86,6 +89,8 @@ static bool reboot(struct runner *runner)
 {
     const char *wrong;
 
+    if (!runner->config->image.kernel)
+        return false;
     pc_reset(runner->pc);
     wrong = pc_boot(runner->pc, &runner->config->image);
     if (wrong)

@@ -19,8 +19,9 @@ struct runner_host {
 
 struct runner_config {
     struct pc_config pc;
-    struct pc_image image;
-    uint8_t *ram; /* borrowed, zeroed */
+    struct pc_image image;          /* its kernel may be NULL where a snapshot is resumed */
+    const struct pc_reader *resume; /* the snapshot to go on from, in place of a boot, or NULL */
+    uint8_t *ram;                   /* borrowed, zeroed */
     uint32_t ram_bytes;
     uint32_t icount_q16;  /* 0: real time */
     uint64_t slice_insns; /* of deterministic slices; 0: the pace's own length */
@@ -40,8 +41,8 @@ struct runner {
     void *memory;
 };
 
-/* Makes the machine and loads the kernel. NULL when done; otherwise what is wrong, in a sentence
- * that lives until runner_destroy. Borrows `config` and what it points to. */
+/* Makes the machine and loads the kernel, or the snapshot. NULL when done; otherwise what is wrong,
+ * in a sentence that lives until runner_destroy. Borrows `config` and what it points to. */
 const char *runner_init(struct runner *runner, const struct runner_config *config,
                         const struct runner_host *host);
 
