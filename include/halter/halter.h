@@ -435,6 +435,16 @@ struct halter_pc_step {
     const char *until, *send;
 };
 
+/* A disk: /dev/vda is the first one. */
+struct halter_pc_disk {
+    int fd;         /* a regular file of whole sectors of 512 bytes, open for reading, and for writing
+                       unless it is read-only or kept; duplicated */
+    bool read_only; /* the guest cannot write */
+    bool keep;      /* the file stays as it is: what the guest writes is gone when the PC is, but for
+                       snapshots */
+};
+#define HALTER_PC_DISKS 3
+
 struct halter_pc_options {
     size_t size;             /* set by HALTER_PC_INIT */
     const char *name;        /* for people; default "pc" */
@@ -471,10 +481,16 @@ struct halter_pc_options {
                                 snapshot, or from the start while there is none: so many times in a row
                                 without a new snapshot in between; 0: its death is the PC's end */
     halter_pc_restart_fn on_restart; /* each time; may be NULL */
+    const struct halter_pc_disk *disks; /* copied; HALTER_PC_DISKS at the most */
+    unsigned ndisks;
+    int overlay_fd;          /* an empty file open for reading and writing, for what disks must keep
+                                from their files: that of `keep`, and all that is written after a
+                                snapshot was saved or resumed; or -1 when all disks are read-only */
 };
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
-     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1}
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1,  \
+     .overlay_fd = -1}
 
 /* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
 HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,

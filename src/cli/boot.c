@@ -20,6 +20,7 @@
 
 enum {
     O_INITRD,
+    O_DISK,
     O_APPEND_,
     O_RAM,
     O_CPU,
@@ -44,6 +45,9 @@ enum {
 
 static const struct option_spec boot_options[] = {
     [O_INITRD] = {"initrd", 'i', "FILE", "initial RAM disk"},
+    [O_DISK] = {"disk", 'd', "FILE",
+                "a disk, /dev/vda and so on; ,ro behind FILE: the guest\ncannot write; ,snapshot: "
+                "what it writes is not kept"},
     [O_APPEND_] = {"append", 'a', "TEXT", "kernel command line, instead of\n" COMMAND_LINE},
     [O_RAM] = {"ram", 'm', "MB", "memory, 2 to 3072; 128 unless given"},
     [O_CPU] = {"cpu", 0, "MODEL", "p6, pentium3 or pentium-m, which is the default"},
@@ -156,6 +160,8 @@ static bool set(struct boot_config *config, int option, const char *value)
     case O_INITRD:
         config->initrd = value;
         return true;
+    case O_DISK:
+        return disk_option(config, value);
     case O_APPEND_:
         pc->append = value;
         return true;

@@ -310,6 +310,8 @@ int halter_pc_create(struct halter_host *host, const struct halter_pc_options *g
 
     if (!host || !given || !out || !read_options(&o, given))
         return HALTER_EINVAL;
+    if (o.ndisks > HALTER_PC_DISKS || (o.ndisks && !o.disks))
+        return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
     if (host_need_timers(host, PC_TIMERS) < 0)

@@ -4,6 +4,7 @@
 #ifndef HALTER_PC_SERVER_H
 #define HALTER_PC_SERVER_H
 
+#include "disks.h"
 #include "runner.h"
 #include "script.h"
 #include "wire/frame.h"
@@ -43,6 +44,7 @@ struct server {
     const struct script_step *sending; /* a step whose keys are not all on the wire yet */
     size_t sent;
     struct order order;
+    struct disks disks;
     char command_line[4096];
     int save_fd; /* where a snapshot goes at the end, or -1 */
     uint64_t timeout_ns, started_ns, started_insns;
@@ -75,6 +77,10 @@ bool lines_empty(const struct server *server);
 void lines_feed(struct server *server);
 /* Begins to type a step of the script; NULL types nothing. */
 void script_type(struct server *server, const struct script_step *step);
+
+/* For the runner: a request of a disk. */
+void serve_block(void *opaque, struct pc *pc, unsigned disk,
+                 const struct pc_block_request *request);
 
 /* load.c: waits for the LOAD and makes the machine of it; a fault is answered, and ends the helper.
  */
