@@ -97,7 +97,7 @@ static uint64_t hash_rest(const struct pc *pc, uint64_t hash)
     hash = cpu_hash(pc->cpu, hash);
     hash = clock_hash(&pc->clock, hash);
     hash = fields_hash(pc_fields, pc, hash);
-    for (unsigned i = 0; i < PC_CHIPS; i++)
+    for (unsigned i = 0; i < pc->chips; i++)
         hash = fields_hash(pc->chip[i].chip->fields, pc->chip[i].device, hash);
     return hash;
 }
