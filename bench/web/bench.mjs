@@ -16,7 +16,8 @@ import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {parseArgs, promisify} from 'node:util';
 import {PC} from '../../web/pc-node.js';
-import {cpuSeconds, launch, serve, withPage} from './browsers.mjs';
+import {ISOLATED, serve} from '../../tools/serve.mjs';
+import {cpuSeconds, launch, withPage} from './browsers.mjs';
 import {quantile} from './measure.js';
 import {drawTimelines} from './timeline.mjs';
 import {measureV86} from './v86.mjs';
@@ -52,7 +53,7 @@ const files = {kernel: `${guest}/vmlinux-686`, initrd: `${guest}/initramfs.cpio.
 const report = {machine: {cpu: os.cpus()[0].model, cores: os.cpus().length, kernel: os.release()}, rounds, versions: {node: process.version},
   boots: [], echoes: [], idles: [], drifts: [], v86: []};
 const server = await serve({'/web/': `${build}/web/package/`, '/guest/': `${guest}/`, '/work/': `${work}/`,
-  '/bench/': `${here}/`, '/v86/': `${here}/node_modules/v86/build/`, '/bios/': '/usr/share/seabios/'});
+  '/bench/': `${here}/`, '/v86/': `${here}/node_modules/v86/build/`, '/bios/': '/usr/share/seabios/'}, () => ISOLATED);
 
 /** One measurement, in a process of its own. @param {Engine} engine @param {string} what @param {object} how */
 async function once(engine, what, how) {
