@@ -7,7 +7,7 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web demo check types soak bench install clean
+.PHONY: all deps guest web npm demo check types soak bench bench-web install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -21,6 +21,12 @@ $(BUILD)/build.ninja: | deps
 
 guest web: all
 	ninja -C $(BUILD) $@
+
+# What `npm publish` would take: build/web/halter-VERSION.tgz, with its types.
+npm: deps
+	tools/npm.sh web
+	$(MAKE) web
+	cd $(BUILD)/web && npm pack ./package
 
 # Only the programs: the tests take longer to build than the demo to run.
 demo: $(BUILD)/build.ninja
@@ -44,6 +50,12 @@ soak: all
 
 bench: all
 	bench/run.sh $(BUILD)
+
+# What a yield costs, in Node, Chromium and Firefox: a quarter of an hour on an idle machine.
+bench-web: guest web
+	tools/install-deps.sh firefox-esr seabios
+	tools/npm.sh bench/web
+	node bench/web/bench.mjs $(BUILD) build-guest --svg docs/images/pump.svg
 
 install: all
 	meson install -C $(BUILD) --no-rebuild

@@ -178,8 +178,9 @@ fuzz() {
 }
 
 PATH=$(tools/node.sh):$PATH || fail "Node 20"
+tools/npm.sh web || fail "the npm packages of web/"
 # A build without them leaves tests out: here that is a failure.
-for tool in node npm clang-19 wasm-ld-19; do
+for tool in node npm clang-19 wasm-ld-19 chromium; do
     command -v $tool > /dev/null || fail "$tool is missing: the tests that need it would be left out"
 done
 
