@@ -9,6 +9,7 @@ packages="
     libjavascriptcoregtk-4.1-dev libseccomp-dev libcurl4-openssl-dev libsqlite3-dev
     libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps
     zlib1g-dev liblzma-dev libzstd-dev liblz4-dev
+    libmicrohttpd-dev chromium fonts-dejavu-core
     cpio gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
 "
 
@@ -22,6 +23,9 @@ clang_runtime() {
     version=$(apt-cache depends clang 2> /dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/\1/p' | head -n 1)
     echo "libclang-rt-${version:-14}-dev"
 }
+
+# Node comes from Debian unless there is one already, which may be newer and bring its own npm.
+command -v npm > /dev/null || packages="$packages nodejs npm"
 
 missing=
 for package in $packages; do
