@@ -4,6 +4,9 @@
 BUILD ?= build
 prefix ?= /usr/local
 
+# Node 20 or later first on the path, once `deps` has run.
+export PATH := $(CURDIR)/build-node/bin:$(PATH)
+
 .PHONY: all deps guest web demo check soak bench install clean
 
 all: $(BUILD)/build.ninja
@@ -11,6 +14,7 @@ all: $(BUILD)/build.ninja
 
 deps:
 	tools/install-deps.sh
+	tools/node.sh > /dev/null
 
 $(BUILD)/build.ninja: | deps
 	meson setup --prefix=$(prefix) $(BUILD)
@@ -18,7 +22,9 @@ $(BUILD)/build.ninja: | deps
 guest web: all
 	ninja -C $(BUILD) $@
 
-demo: all
+# Only the programs: the tests take longer to build than the demo to run.
+demo: $(BUILD)/build.ninja
+	ninja -C $(BUILD) programs
 	tools/demo.sh $(BUILD)
 
 check: | deps

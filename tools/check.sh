@@ -23,7 +23,7 @@ if [ "$(id -u)" -eq 0 ] && ! setpriv --reuid $nobody --regid $nobody --clear-gro
     chmod 755 "$copy"
     echo "The sources are not readable for an unprivileged user: checking a copy in $copy"
     tar --exclude=./build --exclude='./build-*' --exclude=./.git -cf - . | tar -C "$copy" -xf - || exit 1
-    "$copy/tools/check.sh" "$@"
+    PATH=${PATH#"$PWD/build-node/bin:"} "$copy/tools/check.sh" "$@"
     status=$?
     rm -rf "$copy"
     exit $status
@@ -175,6 +175,12 @@ fuzz() {
         fi
     done
 }
+
+PATH=$(tools/node.sh):$PATH || fail "Node 20"
+# A build without them leaves tests out: here that is a failure.
+for tool in node npm clang-19 wasm-ld-19; do
+    command -v $tool > /dev/null || fail "$tool is missing: the tests that need it would be left out"
+done
 
 for part in $parts; do
     case $part in

@@ -33,6 +33,9 @@ for package in $packages; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done
+# By command, because a newer Node than Debian's brings its npm with it.
+command -v node > /dev/null || missing="$missing nodejs"
+command -v npm > /dev/null || missing="$missing npm"
 [ -n "$missing" ] || exit 0
 
 as_root=

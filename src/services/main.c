@@ -23,29 +23,6 @@ struct services {
     bool loaded;
 };
 
-char *order_text(struct json_value order, const char *key)
-{
-    struct json_value value;
-    if (!json_member(order, key, &value) || value.type != JSON_STRING)
-        return NULL;
-    char *text = malloc(value.length + 1);
-    long length = text ? json_string(value, text, value.length + 1) : -1;
-    if (length < 0 || strlen(text) != (size_t)length) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-int64_t order_integer(struct json_value order, const char *key, int64_t otherwise)
-{
-    struct json_value value;
-    int64_t number;
-    return json_member(order, key, &value) && json_integer(value, 0, INT64_MAX, &number)
-               ? number
-               : otherwise;
-}
-
 /* The configuration: {"cap", "public", "refuse", "state_path"}. NULL, or what is wrong. */
 static const char *configure(struct services *services, struct json_value config)
 {

@@ -3,7 +3,8 @@
  * world. The host decides, this executes: each order comes from the host on descriptor 3, with
  * everything that was decided in it, and is answered there once.
  *
- *   main.c     the loop, the start, the orders        fetch.c   one request to the network
+ *   main.c     the loop, the start                    fetch.c   one request to the network
+ *   order.c    the members of an order
  *   link.c     frames to and from the host            reach.c   which addresses may be connected to
  *   confine.c  what the process gives up              state.c   the queue and thread of the state
  *                                                     store.c   the state in SQLite
@@ -91,7 +92,7 @@ struct state;
 struct state *state_create(int epoll, struct link *link, const char *path, char why[256]);
 void state_order(struct state *state, uint64_t id, const char *op, struct json_value order);
 
-/* ---- orders ---- */
+/* ---- order.c ---- */
 
 /* A string member of an order, to be freed; NULL when it is absent, no string, or has a NUL in it.
  */

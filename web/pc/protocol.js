@@ -28,7 +28,7 @@
  * @property {number} sliceMs
  * @property {number} record
  * @property {SharedArrayBuffer | null} mailbox
- * @property {('hash' | 'save')[]} atEnd what to make of the machine when it ends by itself
+ * @property {('hash' | 'save' | 'timeline')[]} atEnd what to make of the machine when it ends by itself
  * @property {boolean} testHooks
  */
 
@@ -55,7 +55,10 @@
  * @property {{wallMs: number, slicedMs: number, nappedMs: number, slices: number}} total since it began
  */
 
-/** @typedef {{hash?: string, snapshot?: Uint8Array}} Remains what was asked for by `atEnd` */
+/**
+ * What was asked for by `atEnd`.
+ * @typedef {{hash?: string, snapshot?: Uint8Array, timeline?: import('../pump/pump.js').Span[]}} Remains
+ */
 
 /**
  * @typedef {{type: 'boot', recipe: Recipe}

@@ -6,6 +6,7 @@
  * @module
  */
 import {Pump} from '../pump/pump.js';
+import {Drowse} from './drowse.js';
 import {Machine, Stop, describeSnapshot} from './machine.js';
 import {Mailbox} from './mailbox.js';
 import {CONSOLE_CREDIT} from './protocol.js';
@@ -26,7 +27,8 @@ import {Script} from './script.js';
  */
 
 const UARTS = 2;
-const SUBSLICE_MS = 2; // with a mailbox, input is looked for this often without yielding
+// With a mailbox, input is looked for inside a turn as well, without yielding: so many times.
+const LOOKS = 4, LOOK_LEAST_MS = 1;
 
 const now = () => performance.now();
 
@@ -37,6 +39,7 @@ export class Session {
   /** @type {Script | null} */ #script = null;
   /** @type {Mailbox | null} */ #mailbox = null;
   /** @type {Recipe | null} */ #recipe = null;
+  #drowse = new Drowse();
   #paused = false;
   #over = false;
 
@@ -44,6 +47,7 @@ export class Session {
   #taken = 0;
   /** @type {number[][]} */ #output = Array.from({length: UARTS}, () => []);
   #credit = CONSOLE_CREDIT;
+  #echoDue = false; // something was typed since the last output
 
   #began = {hostMs: 0, guestMs: 0};
   #pausedMs = 0;
@@ -156,7 +160,7 @@ export class Session {
   /** What is worth as many milliseconds' work; returns for how long there is none then. @param {number} budgetMs */
   #slice(budgetMs) {
     const end = now() + budgetMs;
-    const step = this.#mailbox ? Math.min(SUBSLICE_MS, budgetMs) : budgetMs;
+    const step = this.#mailbox ? Math.max(LOOK_LEAST_MS, budgetMs / LOOKS) : budgetMs;
     let nap;
     do {
       this.#mailbox?.awake();
@@ -193,17 +197,21 @@ export class Session {
       }
     }
     if (this.#inbox.some((queue) => queue.length) && napMs > 1) return 1; // the wire was full
-    return this.#over ? Infinity : napMs;
+    if (this.#over) return Infinity;
+    return this.#drowse.nap(napMs, {hostMs: now(), insns: Number(machine.insns), guestMs: machine.guestMs});
   }
 
   // ---- The console -------------------------------------------------------------------------
 
-  /** Inside a slice. @param {number} byte @param {number} uart */
+  /** Inside a slice. An echo goes out at once, everything else at the slice's end.
+   * @param {number} byte @param {number} uart */
   #console(byte, uart) {
     this.#output[uart].push(byte);
-    if (uart !== 0 || !this.#script) return;
-    this.#script.see(byte);
-    if (this.#script.over) this.#machine?.pause();
+    if (uart === 0 && this.#script) {
+      this.#script.see(byte);
+      if (this.#script.over) this.#machine?.pause();
+    }
+    if (this.#echoDue) this.#flush();
   }
 
   #flush() {
@@ -211,6 +219,8 @@ export class Session {
       if (!this.#output[uart].length) continue;
       const bytes = Uint8Array.from(this.#output[uart]);
       this.#output[uart] = [];
+      this.#drowse.disturb();
+      this.#echoDue = false;
       this.#credit -= bytes.length;
       this.#around.post({type: 'console', bytes, uart}, [bytes.buffer]);
     }
@@ -240,6 +250,9 @@ export class Session {
       while (queue.length) {
         const sent = this.#machine.consoleIn(queue[0], uart);
         this.#taken += sent;
+        if (!sent) break;
+        this.#echoDue = true;
+        this.#drowse.disturb();
         if (sent < queue[0].length) {
           queue[0] = queue[0].subarray(sent);
           break;
@@ -328,6 +341,7 @@ export class Session {
     const stats = this.#stats(), wanted = this.#recipe?.atEnd ?? [];
     /** @type {import('./protocol.js').Remains} */ const remains = {};
     if (wanted.includes('hash')) remains.hash = this.#machine?.hash;
+    if (wanted.includes('timeline')) remains.timeline = this.#pump?.timeline() ?? [];
     if (wanted.includes('save')) remains.snapshot = this.#machine?.save();
     this.#around.post({type: 'exit', reason, message, stats, remains},
         remains.snapshot ? [/** @type {ArrayBuffer} */ (remains.snapshot.buffer)] : []);
