@@ -24,9 +24,6 @@ clang_runtime() {
     echo "libclang-rt-${version:-14}-dev"
 }
 
-# Node comes from Debian unless there is one already, which may be newer and bring its own npm.
-command -v npm > /dev/null || packages="$packages nodejs npm"
-
 missing=
 for package in $packages; do
     [ "$package" = libclang-rt-dev ] && package=$(clang_runtime)

@@ -55,15 +55,19 @@ class Server:
     def connect(self):
         return socket.create_connection(self.address, timeout=60)
 
-    def raw(self, data, half_close=False):
+    def raw(self, data):
+        with self.connect() as peer:
+            peer.sendall(data)
+            return read_all(peer)
+
+    def first_words(self, data):
         with self.connect() as peer:
             try:
                 peer.sendall(data)
-                if half_close:
-                    peer.shutdown(socket.SHUT_WR)
+                peer.shutdown(socket.SHUT_WR)
+                return peer.recv(100)
             except OSError: # refused before all of it was said
-                pass
-            return read_all(peer)
+                return b''
 
     def ask(self, target, *headers, method='GET', host='localhost'):
         lines = [f'{method} {target} HTTP/1.1', f'Host: {host}', 'Connection: close', *headers]
@@ -232,7 +236,7 @@ def garbage_gets_an_error_or_a_closed_door():
                  b'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
                  b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n',
                  b'GET / HTTP/1.1\r\nHost : localhost\r\n\r\n', b'GET / HTTP/1.1\nHost: localhost\n\n'):
-        answer = server.raw(data, half_close=True)
+        answer = server.first_words(data)
         assert not answer or re.match(rb'HTTP/1\.[01] (200|4\d\d|505) ', answer), answer[:80]
     with server.connect() as peer:
         peer.sendall(b'\0' * 5000) # waited for, until it is idle for too long
