@@ -62,11 +62,12 @@ class Server:
 
     def first_words(self, data):
         with self.connect() as peer:
+            peer.settimeout(2)
             try:
                 peer.sendall(data)
                 peer.shutdown(socket.SHUT_WR)
                 return peer.recv(100)
-            except OSError: # refused before all of it was said
+            except OSError: # refused before all of it was said, or waited for until it is idle too long
                 return b''
 
     def ask(self, target, *headers, method='GET', host='localhost'):
