@@ -11,7 +11,7 @@ packages="
     libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps openssl
     zlib1g-dev liblzma-dev libzstd-dev liblz4-dev
     cpio kmod e2fsprogs gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
-    chromium
+    libmicrohttpd-dev chromium fonts-dejavu-core
     $*
 "
 
