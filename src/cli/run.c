@@ -270,17 +270,13 @@ static int set_up(struct run *run)
         say("%s: %s", config->plugin, strerror(errno));
         return EXIT_NOT_LOADED;
     }
-    if (!input_check(&run->input) || !take_over_signals(run))
+    if (!input_check(&run->input))
         return EXIT_IO;
-    if (!output_open(&run->output, config->output_path))
+    if (!run_files_differ(config))
+        return EXIT_USAGE;
+    /* In this order: to open a pipe is to wait for its reader, which a signal has to end. */
+    if (!run_open_files(run) || !take_over_signals(run))
         return EXIT_IO;
-    if (config->dead_letter_path) {
-        run->dead_letter = fopen(config->dead_letter_path, "we");
-        if (!run->dead_letter) {
-            say("%s: %s", config->dead_letter_path, strerror(errno));
-            return EXIT_IO;
-        }
-    }
     run->slots = calloc(WINDOW_RECORDS, sizeof *run->slots);
     if (!run->slots)
         die_without_memory();
@@ -325,18 +321,6 @@ static int exit_status(const struct run *run)
     return run->tally.failed ? EXIT_RECORDS_FAILED : EXIT_OK;
 }
 
-static bool close_letters(struct run *run)
-{
-    if (!run->dead_letter)
-        return true;
-    bool failed = ferror(run->dead_letter);
-    failed |= fclose(run->dead_letter) != 0;
-    run->dead_letter = NULL;
-    if (failed)
-        say("%s: %s", run->config.dead_letter_path, strerror(errno));
-    return !failed;
-}
-
 /* The order matters: guests end before the records that their calls point to. */
 static void tear_down(struct run *run)
 {
@@ -347,7 +331,10 @@ static void tear_down(struct run *run)
     plugin_close(&run->plugin);
     input_finish(&run->input);
     watch_finish(&run->watch);
-    if (!output_close(&run->output) || !close_letters(run))
+    bool fine = output_close(&run->output);
+    fine &= run_close_file(&run->dead_letter, run->config.dead_letter_path);
+    fine &= run_close_file(&run->stats, run->config.stats_path);
+    if (!fine)
         run_end(run, ENDING_IO);
     if (run->signals_fd >= 0)
         close(run->signals_fd);

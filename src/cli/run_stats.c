@@ -3,7 +3,6 @@
  */
 #include "cli/run_stats.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -176,19 +175,13 @@ bool run_write_stats(struct run *run)
     write_guests(run, &out);
     write_host(&out);
     buffer_text(&out, "}\n");
-    const char *path = run->config.stats_path;
-    if (!path) {
+    bool fine = true;
+    if (run->config.stats_path) {
+        fine = run_write_file(&run->stats, run->config.stats_path, &out);
+    } else {
         buffer_byte(&out, '\0');
         say_plain("%s", out.bytes);
-        buffer_finish(&out);
-        return true;
     }
-    FILE *file = fopen(path, "we");
-    bool fine = file && fwrite(out.bytes, 1, out.used, file) == out.used;
-    if (file)
-        fine &= fclose(file) == 0;
-    if (!fine)
-        say("%s: %s", path, strerror(errno));
     buffer_finish(&out);
     return fine;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -72,6 +73,11 @@ static int make_page(struct launcher *launcher)
     int fd = memfd_create("halter-control", MFD_CLOEXEC);
     if (fd < 0)
         return -1;
+    struct rlimit largest; /* above it ftruncate() raises SIGXFSZ, which ends the application */
+    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < sizeof(struct control_page)) {
+        errno = EFBIG;
+        goto fail;
+    }
     if (ftruncate(fd, sizeof(struct control_page)) < 0)
         goto fail;
     void *page = mmap(NULL, sizeof(struct control_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
