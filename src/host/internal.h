@@ -124,6 +124,7 @@ struct process {
     size_t sent_bytes;
     uint64_t last_call;         /* the number of the call it worked on last, or works on */
     struct list requests;       /* reverse calls not answered yet */
+    unsigned refused_unread;    /* refusals since it last had read everything */
     uint64_t last_request_id;
 
     struct timer deadline;      /* of hello, load or call */
