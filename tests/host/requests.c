@@ -271,6 +271,45 @@ static void asked_for_ever(void **state)
     assert_int_equal(outcome.status, HALTER_EDEADLINE);
 }
 
+/* One dispatch answers some of them and comes back: the others wait their turn, in order. */
+static unsigned in_this_dispatch, most_in_one;
+
+static void count_it(struct halter_guest *guest, struct halter_request *request, const char *args,
+                     size_t args_bytes, void *data)
+{
+    (void)guest;
+    (void)args_bytes;
+    (void)data;
+    in_this_dispatch++;
+    assert_int_equal(halter_answer(request, args, 0), HALTER_OK);
+}
+
+static void a_dispatch_answers_some_and_comes_back(void **state)
+{
+    static const char *const grants[] = {"count", NULL};
+    struct outcome outcome;
+    (void)state;
+    assert_int_equal(halter_provide(f.host, "count", count_it, NULL), HALTER_OK);
+    struct halter_guest *guest =
+        with_grants("transform = async (n) => { const all = []; for (let i = 0; i < n; i++)"
+                    " all.push(host.count(i)); return (await Promise.all(all)).every((x, i) =>"
+                    " x[0] === i) }",
+                    grants, 20000, 0);
+    settle_state(&f, guest, HALTER_GUEST_READY);
+    call(guest, "250", &outcome);
+    unsigned dispatches = 0, all = 0;
+    for (; !outcome.callbacks; dispatches++) {
+        in_this_dispatch = 0;
+        dispatch(&f, 100);
+        all += in_this_dispatch;
+        most_in_one = in_this_dispatch > most_in_one ? in_this_dispatch : most_in_one;
+        assert_true(dispatches < 100000);
+    }
+    assert_string_equal(outcome.json, "true");
+    assert_int_equal(all, 250);
+    assert_in_range(most_in_one, 1, 64); /* what was left over, and one more look */
+}
+
 /* ---- helpers that are nobody's: what they do not read must not fill the host's memory ------------ */
 
 static int open_fake(void **state)
@@ -363,6 +402,7 @@ int main(void)
         WITH_HOST(names),
         WITH_HOST(many_at_one_time),
         WITH_HOST(asked_for_ever),
+        WITH_HOST(a_dispatch_answers_some_and_comes_back),
         WITH_FAKE(a_helper_that_reads_no_refusal),
         WITH_FAKE(a_helper_that_reads_no_answer),
     };
