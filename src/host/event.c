@@ -99,15 +99,13 @@ void guest_rate_init(struct halter_guest *guest, uint32_t lines_per_second)
 /* A second's worth may come in a burst. */
 bool rate_may_pass(struct rate *rate)
 {
-    uint64_t cost = SECOND_NS / rate->per_second;
+    uint64_t cost = SECOND_NS / rate->per_second, now = monotonic_ns();
 
-    if (rate->tokens_ns < cost) {
-        uint64_t now = monotonic_ns();
-        rate->tokens_ns += now - rate->refilled_ns;
-        rate->refilled_ns = now;
-        if (rate->tokens_ns > SECOND_NS)
-            rate->tokens_ns = SECOND_NS;
-    }
+    /* Each time: credit that is only added when it has run out would be a second burst. */
+    rate->tokens_ns += now - rate->refilled_ns;
+    rate->refilled_ns = now;
+    if (rate->tokens_ns > SECOND_NS)
+        rate->tokens_ns = SECOND_NS;
     if (rate->tokens_ns < cost)
         return false;
     rate->tokens_ns -= cost;

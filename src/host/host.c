@@ -326,6 +326,17 @@ static void run_deferred(struct halter_host *host)
         calls_run_finished(list_entry(guest, struct halter_guest, link));
 }
 
+/* Those that asked for more than one dispatch does for them. */
+static void read_on(struct halter_host *host)
+{
+    host->more = false;
+    list_for_each(node, &host->processes) {
+        struct process *process = list_entry(node, struct process, link);
+        if (process->more && process->socket.fd >= 0)
+            process_readable(process);
+    }
+}
+
 static void uncork(struct halter_host *host)
 {
     list_for_each(node, &host->corked) {
@@ -367,6 +378,8 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     host->dispatching = true;
     if (host->deferred)
         run_deferred(host);
+    if (host->more)
+        read_on(host);
     uncork(host);
 
     /* Timers armed since the last dispatch (by a call) are on the descriptor already. */
@@ -398,7 +411,7 @@ int halter_dispatch(struct halter_host *host, int timeout_ms)
     uncork(host);
     bury(host);
     /* What the last callbacks put off is for the next dispatch: the descriptor has to ask for it. */
-    if (host->deferred)
+    if (host->deferred || host->more)
         halter_wakeup(host);
     monitor_bury(host);
     host->dispatching = false;

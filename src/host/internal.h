@@ -75,6 +75,8 @@ struct launcher {
 
 /* At a deadline or a death: more than a socket's buffer can hold, so that no answer is missed. */
 #define READS_AT_DEADLINE 64
+/* And of looks that end because it asks so much: a helper of ours asks no more before it reads. */
+#define BUSY_READS_AT_DEADLINE 9
 
 /* A line of untrusted text that is still being received. */
 struct line {
@@ -125,6 +127,9 @@ struct process {
     size_t sent_bytes;
     uint64_t last_call;         /* the number of the call it worked on last, or works on */
     struct list requests;       /* reverse calls not answered yet */
+    unsigned served;            /* requests, in this look at its socket */
+    bool more;                  /* frames have been read and wait for the next dispatch */
+    unsigned refused_unread;    /* refusals since it last had read everything */
     uint64_t last_request_id;
 
     struct timer deadline;      /* of hello, load or call */
@@ -296,6 +301,7 @@ struct halter_host {
     struct wire_awake awake;   /* whether it has paid to */
     unsigned working;          /* processes with a call */
     uint64_t working_for_ns;   /* what the call that was sent last takes as a rule */
+    bool more; /* of a process more has been read than was done */
     bool unasked; /* a process waits for the launcher to take its SPAWN */
     struct call *free_calls; /* spare structs, linked by link.next */
     char *scratch;           /* for making text printable */
@@ -349,6 +355,11 @@ void process_run_condemned(struct process *process);
 void process_spawned(struct process *process, int pid, int pidfd, int error);
 void process_exited(struct process *process, const struct control_message *message);
 void process_readable(struct process *process);
+/* What a look at a deadline or a death may go on with. */
+static inline bool process_read_on(const struct process *process, unsigned *busy)
+{
+    return process->socket.fd >= 0 && (!process->more || ++*busy < BUSY_READS_AT_DEADLINE);
+}
 void process_writable(struct process *process); /* sends what waits, as far as it goes */
 void process_errors_readable(struct process *process);
 /* Sends a frame at once, as far as the socket takes it. 0, ENOMEM or ESYSTEM: nothing was sent. */

@@ -245,9 +245,9 @@ void process_exited(struct process *process, const struct control_message *messa
     struct evidence *e = &process->evidence;
 
     /* What it said before it died is read first: an answer may be among it. */
-    if (process->socket.fd >= 0)
-        for (int i = 0; i < READS_AT_DEADLINE && process->socket.fd >= 0; i++)
-            process_readable(process);
+    unsigned busy = 0;
+    for (int i = 0; i < READS_AT_DEADLINE && process_read_on(process, &busy); i++)
+        process_readable(process);
     if (process->state == PROCESS_REAPED)
         return;
     e->reported = true;

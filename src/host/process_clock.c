@@ -29,7 +29,8 @@ static void deadline_fired(struct timer *timer, uint64_t now_ns)
     uint64_t load_id = process->load_id;
     struct call *call = process_call(process);
     enum process_state state = process->state;
-    for (int i = 0; i < READS_AT_DEADLINE; i++) {
+    unsigned busy = 0;
+    for (int i = 0; i < READS_AT_DEADLINE && process_read_on(process, &busy); i++) {
         size_t before = process->reader.end - process->reader.start;
         process_readable(process);
         if (process->state != state || process->load_id != load_id || process_call(process) != call ||

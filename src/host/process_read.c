@@ -12,6 +12,8 @@
 
 /* What one look at a socket may read, so that a talkative helper cannot hold the dispatch. */
 #define READS_AT_ONCE 4
+/* And how many requests it may have answered: each may cost the host a look at the disk. */
+#define REQUESTS_AT_ONCE 32
 
 static void breach(struct process *process, const char *what)
 {
@@ -156,7 +158,13 @@ static bool cut_frames(struct process *process)
             breach(process, wire_fault_text(cut));
             return false;
         }
+        bool request = frame.type == WIRE_REQUEST;
         frame_arrived(process, &frame);
+        if (request && ++process->served >= REQUESTS_AT_ONCE) {
+            process->more = true; /* the next dispatch goes on with what has been read */
+            process->host->more = true;
+            return false;
+        }
     }
     return false;
 }
@@ -164,21 +172,31 @@ static bool cut_frames(struct process *process)
 /* Is what has been read and not cut the beginning of the answer to what it works on? */
 static bool half_answered(const struct process *process)
 {
-    size_t held = process->reader.end - process->reader.start;
+    size_t held = process->reader.end - process->reader.start, at = 0;
     struct wire_frame frame;
 
-    if (held == 0 || process->socket.fd < 0)
+    if (process->socket.fd < 0)
         return false;
-    if (held < WIRE_HEADER_BYTES)
-        return true; /* of a header there is no telling */
-    wire_header_decode(&frame, process->reader.buffer + process->reader.start);
-    if (process->load_id)
-        return frame.id == process->load_id;
-    return process->nsent && frame.id == process_call(process)->id;
+    while (held - at >= WIRE_HEADER_BYTES) { /* behind requests that wait for the next dispatch */
+        wire_header_decode(&frame, process->reader.buffer + process->reader.start + at);
+        if (process->load_id ? frame.id == process->load_id
+                             : process->nsent && frame.id == process_call(process)->id)
+            return true;
+        if (frame.length > held - at - WIRE_HEADER_BYTES)
+            return false;
+        at += WIRE_HEADER_BYTES + frame.length;
+    }
+    return at < held; /* of a part of a header there is no telling */
 }
 
 static void read_some(struct process *process)
 {
+    process->served = 0;
+    if (process->more) {
+        process->more = false;
+        if (!cut_frames(process))
+            return;
+    }
     for (int i = 0; i < READS_AT_ONCE && process->socket.fd >= 0 && !process->condemned; i++) {
         int n = wire_reader_fill(&process->reader, process->socket.fd);
         if (n == WIRE_AGAIN)

@@ -10,7 +10,9 @@
 #include "wire/body.h"
 #include "wire/json.h"
 
-#define OPEN_AT_ONCE 256 /* requests of one process: more is a flood */
+#define OPEN_AT_ONCE 256 /* requests of one process: a helper of ours asks no more */
+/* Refusals behind answers that it does not read: more comes of no script, only of a flood. */
+#define REFUSED_UNREAD 1024
 
 const char *halter_request_kind_text(enum halter_request_kind kind)
 {
@@ -85,6 +87,23 @@ static int send_back(struct process *process, uint64_t id, const struct wire_fra
     return process_send(process, &frame, parts, nparts, fds);
 }
 
+/*
+ * What a helper does not read is kept here, at its host's cost: of answers no more than the largest
+ * frame, then they become refusals, and of those not many.
+ */
+static bool has_room(const struct process *process, size_t bytes)
+{
+    size_t waiting = wire_writer_pending(&process->writer);
+    return !waiting || waiting + bytes <= process->host->cap;
+}
+
+static void count_refusal(struct process *process)
+{
+    process->refused_unread = wire_writer_pending(&process->writer) ? process->refused_unread + 1 : 0;
+    if (process->refused_unread > REFUSED_UNREAD)
+        process_condemn(process, HALTER_DEATH_PROTOCOL, "it asks on and on and reads no answer");
+}
+
 static int send_refusal(struct process *process, uint64_t id, enum wire_error_kind kind,
                         const char *message)
 {
@@ -95,7 +114,9 @@ static int send_refusal(struct process *process, uint64_t id, enum wire_error_ki
     uint8_t fixed[WIRE_ERROR_FIXED];
     wire_error_encode(&body, fixed);
     struct iovec parts[] = {{fixed, sizeof(fixed)}, {(void *)(uintptr_t)message, body.message.length}};
-    return send_back(process, id, &(struct wire_frame){.type = WIRE_REFUSE}, parts, 2, NULL);
+    int status = send_back(process, id, &(struct wire_frame){.type = WIRE_REFUSE}, parts, 2, NULL);
+    count_refusal(process);
+    return status;
 }
 
 static void denied(struct halter_guest *guest, const char *name, const char *message)
@@ -198,7 +219,11 @@ int halter_answer_fds(struct halter_request *request, const char *json, size_t j
             return HALTER_ETOOBIG;
         struct iovec part = {(void *)(uintptr_t)json, json_bytes};
         struct wire_frame header = {.type = WIRE_ANSWER, .nfds = (uint8_t)nfds};
-        int status = send_back(request->process, request->id, &header, &part, 1, fds);
+        int status =
+            has_room(request->process, json_bytes)
+                ? send_back(request->process, request->id, &header, &part, 1, fds)
+                : send_refusal(request->process, request->id, WIRE_ERROR_QUOTA,
+                               "more answers than the largest one has bytes wait to be read");
         if (status)
             return status;
     }

@@ -206,6 +206,9 @@ bool fake_speak(struct fake *fake, const struct moment *moment, const char *verb
         ask(fake, false, true, rest);
     else if (IS("request-sync"))
         ask(fake, true, true, rest);
+    else if (IS("request-flood")) /* N NAME JSON: so many, and reads no answer */
+        for (long n = strtol(rest, (char **)(uintptr_t)&rest, 10); n > 0; n--)
+            ask(fake, false, false, rest + strspn(rest, " "));
     else if (IS("request-only"))
         ask(fake, false, false, rest);
     else

@@ -4,6 +4,9 @@
 {
     const { native, parse, stringify, indexOf, slice, create, freeze, defineProperty, list, lazy } = this;
     const OwnPromise = Promise;
+    // Asked and not answered: one less than what the host takes, so that a .sync() always has room.
+    const MOST_OPEN = 255;
+    let open = 0;
     const pending = create(null);
     const refusals = { __proto__: null, 7: "DeniedError", 9: "QuotaError" };
 
@@ -34,6 +37,7 @@
         if (asked === undefined)
             return;
         delete pending[id];
+        open--;
         if (kind !== 0) {
             asked.reject(refusal(asked.error, kind, text));
             return;
@@ -49,8 +53,13 @@
         const ask = (...args) => {
             const error = new Error("");
             return new OwnPromise((resolve, reject) => {
+                if (open >= MOST_OPEN) {
+                    reject(refusal(error, 9, `more than ${MOST_OPEN} requests at one time`));
+                    return;
+                }
                 const id = native.request(name, argumentsText(args));
                 pending[id] = { __proto__: null, resolve, reject, error };
+                open++;
             });
         };
         const sync = (...args) => {
