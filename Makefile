@@ -40,8 +40,13 @@ soak: all
 bench: all
 	bench/run.sh $(BUILD)
 
+# `make install prefix=/usr` also where the build folder was made for another place: the programs and
+# the library know where the others are, so they are built anew.
 install: all
-	meson install -C $(BUILD) --no-rebuild
+ifneq ($(origin prefix),file)
+	meson configure $(BUILD) --prefix=$(prefix)
+endif
+	meson install -C $(BUILD)
 
 clean:
 	rm -rf $(BUILD) build-* demo-out
