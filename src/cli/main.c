@@ -16,6 +16,7 @@ static const struct verb *const verbs[] = {
     &run_verb,
     &boot_verb,
     &image_verb,
+    &serve_verb,
     &check_verb,
     &top_verb,
     &bench_verb,

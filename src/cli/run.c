@@ -40,7 +40,7 @@ enum {
     RUN_NO_JIT,
     RUN_GRANT,
     RUN_GRANTS,
-    RUN_STATE,
+    RUN_STATE, RUN_CA_FILE,
     RUN_AUDIT,
     RUN_STATUS,
     RUN_QUIET,
@@ -59,7 +59,7 @@ const struct option_spec run_options[] = {
                   "lines are plain text: transform gets a string, and a\n"
                   "string that it returns is written without quotes"},
     [RUN_OUTPUT] = {"output", 'o', "FILE", "write results there, not to standard output"},
-    [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when its file changes"},
+    [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when it or its plugin.json changes"},
     [RUN_STATS] = {"stats", 0, "[FILE]", "figures as JSON at the end, to standard error or FILE"},
     [RUN_STATUS] = {"status", 0, "SOCKET", "open a status socket there, for halter top"},
     [RUN_SUMMARY] = {"summary", 's', NULL, "figures for people at the end, on standard error"},
@@ -79,6 +79,7 @@ const struct option_spec run_options[] = {
                    "state:read, files:NAME:read=/FOLDER, all, ...; repeatable"},
     [RUN_GRANTS] = {"grants", 0, "FILE", "grants by the plugins' names"},
     [RUN_STATE] = {"state", 0, "FILE", "keep the plugin's state there"},
+    [RUN_CA_FILE] = {"ca-file", 0, "FILE", "authorities that https is checked by, in place of the system's"},
     [RUN_AUDIT] = {"audit", 0, NULL, "say on standard error what the plugin does with its grants"},
     [RUN_QUIET] = {"quiet", 'q', NULL, "no lines from the plugin, no message for a failed record"},
     {0},
@@ -162,6 +163,9 @@ static bool take_option(struct run_config *config, int option, const char *value
     case RUN_STATE:
         config->state_path = value;
         break;
+    case RUN_CA_FILE:
+        config->ca_file = value;
+        break;
     case RUN_AUDIT:
         config->audit = true;
         break;
@@ -235,6 +239,7 @@ static int make_host(struct run *run)
     options.on_event = run_on_event;
     options.data = run;
     options.state_path = run->config.state_path;
+    options.ca_file = run->config.ca_file;
     options.audit = run->config.audit;
     int status = halter_create(&options, &run->host);
     if (status == HALTER_OK)
@@ -275,7 +280,7 @@ static int set_up(struct run *run)
     run->slots = calloc(WINDOW_RECORDS, sizeof *run->slots);
     if (!run->slots)
         die_without_memory();
-    if (config->watch && !watch_start(&run->watch, config->plugin))
+    if (config->watch && !watch_start(&run->watch, config->plugin, run->plugin.manifest_path))
         return EXIT_IO;
     run->started_ns = run->now = now_ns();
     bool screen = say_has_screen(STDERR_FILENO) && !run->output.terminal && !config->quiet;

@@ -32,7 +32,7 @@ enum on_error { ON_ERROR_STOP, ON_ERROR_SKIP, ON_ERROR_NULL };
 struct run_config {
     const char *plugin; /* as named; its script once it was found */
     struct grant_options grants;
-    const char *state_path;
+    const char *state_path, *ca_file;
     const char *const *inputs;
     unsigned ninputs;
     bool document, text, watch, quiet, no_jit, summary, audit;
