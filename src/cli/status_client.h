@@ -11,7 +11,7 @@
 
 #include "cli/buffer.h"
 
-/* The answer's body, ended by a NUL that does not count. False: `why` has the reason, a sentence. */
+/* The answer's body, ended by a NUL that does not count. False: `why` has the reason. */
 bool status_ask(const char *path, const char *method, const char *what, struct buffer *reply,
                 char *why, size_t why_bytes);
 
