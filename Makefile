@@ -64,8 +64,13 @@ bench-web: guest web
 	tools/npm.sh bench/web
 	node bench/web/bench.mjs $(BUILD) build-guest --svg docs/images/pump.svg
 
+# `make install prefix=/usr` also where the build folder was made for another place: the programs and
+# the library know where the others are, so they are built anew.
 install: all
-	meson install -C $(BUILD) --no-rebuild
+ifneq ($(origin prefix),file)
+	meson configure $(BUILD) --prefix=$(prefix)
+endif
+	meson install -C $(BUILD)
 	if [ -s build-guest/initramfs.cpio.gz ]; then \
 	    install -D -m644 -t $(DESTDIR)$(prefix)/share/halter/guest \
 	        build-guest/vmlinux-686 build-guest/initramfs.cpio.gz; fi

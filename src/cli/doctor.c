@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/say.h"
@@ -41,7 +42,7 @@ static const char *remark(unsigned layer)
 
 static void tell(uint32_t in_force)
 {
-    bool colour = say_has_colour();
+    bool colour = say_has_colour(STDOUT_FILENO);
 
     for (unsigned i = 0; i < HALTER_LAYER_COUNT; i++) {
         const struct layer *layer = &layers[i];

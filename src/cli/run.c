@@ -283,7 +283,7 @@ static int set_up(struct run *run)
     if (config->watch && !watch_start(&run->watch, config->plugin, run->plugin.manifest_path))
         return EXIT_IO;
     run->started_ns = run->now = now_ns();
-    bool screen = isatty(STDERR_FILENO) && !run->output.terminal && !config->quiet;
+    bool screen = say_has_screen(STDERR_FILENO) && !run->output.terminal && !config->quiet;
     if (config->live == 2 || (config->live == 1 && screen))
         run->live_due_ns = run->started_ns + 1;
     int status = make_host(run);

@@ -15,7 +15,7 @@
 
 enum { OUTPUTS = 3 };
 
-/* Whether two names lead to one file that keeps what is written: devices and pipes may be shared. */
+/* Whether two names lead to one file. Devices and pipes may be shared: they keep nothing. */
 static bool same_file(const char *a, const char *b)
 {
     struct stat first, second;

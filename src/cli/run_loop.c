@@ -141,7 +141,7 @@ static void serve_clock(struct run *run, uint64_t now)
         run_reload(run);
     if (run->live_due_ns && now >= run->live_due_ns) {
         report_live(run, now);
-        run->live_due_ns = now + (isatty(STDERR_FILENO) ? LIVE_TERMINAL_NS : LIVE_LINE_NS);
+        run->live_due_ns = now + (say_has_screen(STDERR_FILENO) ? LIVE_TERMINAL_NS : LIVE_LINE_NS);
     }
 }
 

@@ -170,7 +170,7 @@ void report_live(struct run *run, uint64_t now)
              run->tally.written + run->tally.dropped + run->tally.failed - run->tally.nulls,
              seconds > 0 ? (double)run->tally.written / seconds : 0.0, (double)figures.p95_ns / 1e6,
              run->tally.failed, figures.deaths_total);
-    if (isatty(STDERR_FILENO))
+    if (say_has_screen(STDERR_FILENO))
         say_live(line);
     else
         say("%s", line);

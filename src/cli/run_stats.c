@@ -188,7 +188,7 @@ bool run_write_stats(struct run *run)
 
 static void row(const char *label, const char *text)
 {
-    if (say_has_colour()) /* say_plain() would make the escapes visible */
+    if (say_has_colour(STDERR_FILENO)) /* say_plain() would make the escapes visible */
         dprintf(STDERR_FILENO, "  \x1b[2m%-10s\x1b[0m %s\n", label, text);
     else
         say_plain("  %-10s %s\n", label, text);

@@ -40,10 +40,14 @@ static void hide_live(void)
         write_all("\r\x1b[K", 4);
 }
 
+/* On a narrow terminal the line is cut: of a line that wraps only the end could be taken away. */
 static void show_live(void)
 {
-    if (live_shown)
-        write_all(live_line, strlen(live_line));
+    if (!live_shown)
+        return;
+    write_all("\x1b[?7l", 5);
+    write_all(live_line, strlen(live_line));
+    write_all("\x1b[?7h", 5);
 }
 
 /* One write for a whole message, so that those of two processes do not mix. */
@@ -100,12 +104,16 @@ void say_live(const char *line)
     show_live();
 }
 
-bool say_has_colour(void)
+bool say_has_screen(int fd)
 {
     const char *term = getenv("TERM");
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+bool say_has_colour(int fd)
+{
     const char *no_colour = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0 &&
-           !(no_colour && no_colour[0]);
+    return say_has_screen(fd) && !(no_colour && no_colour[0]);
 }
 
 void die_without_memory(void)

@@ -29,10 +29,12 @@ void say_as(const char *who);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same without a prefix, for tables; lines stay lines. */
 void say_plain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Draws or replaces the live line; NULL takes it away. Only where standard error is a terminal. */
+/* Draws or replaces the live line; NULL takes it away. Only where standard error is a screen. */
 void say_live(const char *line);
-/* Whether standard error is a terminal that takes colours (NO_COLOR and TERM=dumb say no). */
-bool say_has_colour(void);
+/* Whether a descriptor is a terminal that can be drawn on (TERM=dumb says no). */
+bool say_has_screen(int fd);
+/* Whether it takes colours as well (NO_COLOR says no). */
+bool say_has_colour(int fd);
 
 _Noreturn void die_without_memory(void);
 

@@ -5,18 +5,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "cli/buffer.h"
 #include "cli/options.h"
 #include "cli/say.h"
+#include "cli/status_client.h"
 #include "cli/verbs.h"
 #include "halter/halter.h"
 
@@ -50,45 +51,8 @@ struct top {
     unsigned nrows, chosen;
     uint64_t chosen_number;
     char note[128];
+    char why[128]; /* of the last question that had no answer */
 };
-
-/* One request, one reply without its head; false is said. */
-static bool ask(const char *path, const char *method, const char *what, struct buffer *reply)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char request[160];
-    if (strlen(path) >= sizeof address.sun_path) {
-        say("%s: the path of a socket has less than %zu bytes", path, sizeof address.sun_path);
-        return false;
-    }
-    strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct timeval patience = {.tv_sec = 5}; /* the program may not be dispatching */
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    int length = snprintf(request, sizeof request, "%s %s HTTP/1.0\r\n\r\n", method, what);
-    ssize_t n = -1;
-    buffer_reset(reply, 1 << 20);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        send(fd, request, (size_t)length, MSG_NOSIGNAL) == length)
-        do {
-            buffer_reserve(reply, 65536);
-            n = recv(fd, reply->bytes + reply->used, 65535, 0);
-            reply->used += n > 0 ? (size_t)n : 0;
-        } while (n > 0);
-    int saved = errno;
-    if (fd >= 0)
-        close(fd);
-    buffer_byte(reply, '\0');
-    char *body = strstr(reply->bytes, "\r\n\r\n");
-    if (n < 0 || !body) {
-        say("%s: %s", path, n < 0 ? strerror(saved) : "no answer: is it another user's?");
-        return false;
-    }
-    bool fine = strncmp(reply->bytes, "HTTP/1.0 200", 12) == 0;
-    reply->used -= (size_t)(body + 4 - reply->bytes) + 1;
-    memmove(reply->bytes, body + 4, reply->used + 1);
-    return fine;
-}
 
 static int compare(const void *first, const void *second, void *data)
 {
@@ -123,7 +87,7 @@ static int compare(const void *first, const void *second, void *data)
 
 static bool refresh(struct top *top, struct buffer *reply)
 {
-    if (!ask(top->path, "GET", "/status.tsv", reply))
+    if (!status_ask(top->path, "GET", "/status.tsv", reply, top->why, sizeof top->why))
         return false;
     top->nrows = 0;
     char *rest = reply->bytes, *line;
@@ -187,9 +151,9 @@ static void act(struct top *top, const char *verb, struct buffer *reply)
         return;
     const struct row *row = &top->rows[top->chosen];
     snprintf(what, sizeof what, "/guests/%" PRIu64 "/%s", row->number, verb);
-    bool done = ask(top->path, "POST", what, reply);
-    snprintf(top->note, sizeof top->note, "%s of %.60s: %s", verb, row->name,
-             done ? "done" : "refused");
+    bool done = status_ask(top->path, "POST", what, reply, top->why, sizeof top->why);
+    snprintf(top->note, sizeof top->note, "%s of %.40s: %.60s", verb, row->name,
+             done ? "done" : top->why);
 }
 
 /* False at the end. */
@@ -213,73 +177,118 @@ static bool obey(struct top *top, struct buffer *reply)
     return true;
 }
 
+/* SIGINT, SIGTERM and SIGHUP as a descriptor: none of them may leave the terminal as we use it. */
+static int take_over_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return sigprocmask(SIG_BLOCK, &set, NULL) == 0 ? signalfd(-1, &set, SFD_CLOEXEC) : -1;
+}
+
+/* Until a key or a signal ends it, or there is no answer any more. The exit status. */
+static int watch(struct top *top, struct buffer *reply, int signals)
+{
+    while (refresh(top, reply)) {
+        struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                               {.fd = signals, .events = POLLIN}};
+        struct signalfd_siginfo info;
+        draw(top);
+        if (poll(fds, 2, (int)top->interval_ms) <= 0)
+            continue;
+        if (fds[1].revents && read(signals, &info, sizeof info) == (ssize_t)sizeof info)
+            return EXIT_SIGNALED + (int)info.ssi_signo;
+        if (fds[0].revents && !obey(top, reply))
+            return EXIT_OK;
+    }
+    return EXIT_IO;
+}
+
 static int live(struct top *top, struct buffer *reply)
 {
     struct termios before, raw;
-    if (tcgetattr(STDIN_FILENO, &before) < 0) {
-        say("standard input is no terminal; --once, --json and --prometheus need none");
+    if (tcgetattr(STDIN_FILENO, &before) < 0 || !say_has_screen(STDOUT_FILENO)) {
+        say("standard input and output are no terminal that can be drawn on; --once, --json and "
+            "--prometheus need none");
         return EXIT_USAGE;
+    }
+    int signals = take_over_signals();
+    if (signals < 0) {
+        say("signals cannot be taken over: %s", strerror(errno));
+        return EXIT_HALTER;
     }
     raw = before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    printf("\x1b[?1049h\x1b[?25l");
-    bool alive;
-    while ((alive = refresh(top, reply))) {
-        draw(top);
-        struct pollfd key = {.fd = STDIN_FILENO, .events = POLLIN};
-        if (poll(&key, 1, (int)top->interval_ms) > 0 && !obey(top, reply))
-            break;
-    }
-    printf("\x1b[?25h\x1b[?1049l");
+    printf("\x1b[?1049h\x1b[?25l\x1b[?7l"); /* another page, no cursor, lines cut and not wrapped */
+    int status = watch(top, reply, signals);
+    printf("\x1b[?7h\x1b[?25h\x1b[?1049l");
     fflush(stdout);
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
-    return alive ? EXIT_OK : EXIT_IO;
+    close(signals);
+    if (status == EXIT_IO)
+        say("%s: %s", top->path, top->why);
+    return status;
+}
+
+/* EXIT_OK with a page or a table to show, -1 after --help. */
+static int read_options(const struct verb *verb, int argc, char **argv, struct top *top,
+                        const char **page, bool *once)
+{
+    struct options options;
+    int option;
+    options_start(&options, verb->options, argc, argv);
+    while ((option = options_next(&options)) >= 0) {
+        if (option == TOP_JSON)
+            *page = "/status.json";
+        else if (option == TOP_PROMETHEUS)
+            *page = "/metrics";
+        else if (option == TOP_ONCE)
+            *once = true;
+        else if (option == TOP_SORT ? !option_word("sort", options.value, sorts, &top->sort)
+                                    : !option_ms("interval", options.value, &top->interval_ms))
+            return EXIT_USAGE;
+    }
+    if (option == OPTIONS_HELP) {
+        options_help(verb);
+        return -1;
+    }
+    if (option == OPTIONS_WRONG)
+        return EXIT_USAGE;
+    if (options.noperands != 1) {
+        say("name one status socket: that of halter run --status, or an application's own");
+        return EXIT_USAGE;
+    }
+    top->path = options.operands[0];
+    return EXIT_OK;
 }
 
 static int top_main(const struct verb *verb, int argc, char **argv)
 {
     static struct top top = {.interval_ms = 1000};
-    struct options options;
     struct buffer reply = {0};
     const char *page = NULL;
-    bool once = false;
-    int option, status = EXIT_OK;
-    options_start(&options, verb->options, argc, argv);
-    while ((option = options_next(&options)) >= 0) {
-        if (option == TOP_JSON)
-            page = "/status.json";
-        else if (option == TOP_PROMETHEUS)
-            page = "/metrics";
-        else if (option == TOP_ONCE)
-            once = true;
-        else if (option == TOP_SORT ? !option_word("sort", options.value, sorts, &top.sort)
-                                    : !option_ms("interval", options.value, &top.interval_ms))
-            return EXIT_USAGE;
-    }
-    if (option == OPTIONS_HELP) {
-        options_help(verb);
-        return EXIT_OK;
-    }
-    if (option == OPTIONS_WRONG || options.noperands != 1) {
-        if (option != OPTIONS_WRONG)
-            say("name one status socket: that of halter run --status, or an application's own");
-        return EXIT_USAGE;
-    }
-    top.path = options.operands[0];
-    if (page) {
-        status = ask(top.path, "GET", page, &reply) ? EXIT_OK : EXIT_IO;
-        if (status == EXIT_OK)
-            fwrite(reply.bytes, 1, reply.used, stdout);
-    } else if (once) {
-        status = refresh(&top, &reply) ? EXIT_OK : EXIT_IO;
-        if (status == EXIT_OK)
-            print_table(&top, GUESTS_MAX, false);
-    } else {
+    bool once = false, answered;
+    int status = read_options(verb, argc, argv, &top, &page, &once);
+    if (status != EXIT_OK)
+        return status < 0 ? EXIT_OK : status;
+    if (!page && !once) {
         status = live(&top, &reply);
+        buffer_finish(&reply);
+        return status;
     }
+    answered = page ? status_ask(top.path, "GET", page, &reply, top.why, sizeof top.why)
+                    : refresh(&top, &reply);
+    if (!answered)
+        say("%s: %s", top.path, top.why);
+    else if (page)
+        fwrite(reply.bytes, 1, reply.used, stdout);
+    else
+        print_table(&top, GUESTS_MAX, false);
     buffer_finish(&reply);
-    return status;
+    return answered ? EXIT_OK : EXIT_IO;
 }
 
 const struct verb top_verb = {

@@ -343,11 +343,6 @@ case_no_record_is_lost_over_reloads() {
     cmp in out
 }
 
-# Runs a command line with standard error, and with $2 also standard output, on a terminal.
-on_terminal() {
-    script -qefc "$1" typescript < /dev/null > /dev/null
-}
-
 case_a_terminal_gets_no_escapes_from_a_plugin() {
     plugin bad << 'JS'
 globalThis.transform = n => ({ c1: '\u009b31m', bidi: '\u202e', text: 'ok' });

@@ -41,6 +41,11 @@ expect_said() {
     exit 1
 }
 
+# Runs a shell command on a terminal; what it shows goes into the file "typescript".
+on_terminal() {
+    TERM=xterm script -qefc "$1" typescript < /dev/null > /dev/null
+}
+
 # Waits until the command given succeeds, for ten seconds at the most.
 wait_for() {
     local tries=0

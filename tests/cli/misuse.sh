@@ -171,4 +171,25 @@ case_a_place_for_figures_is_tried_before_the_run() {
     [ ! -e out ] || [ ! -s out ] || fail "the run was begun"
 }
 
+case_doctor_colours_the_screen_alone() {
+    on_terminal "'$HALTER' doctor; '$HALTER' doctor > file"
+    grep -aqF "$(printf '\033[32m')" typescript
+    ! grep -q "$(printf '\033')" file || fail "escapes in a file"
+    on_terminal "NO_COLOR=1 '$HALTER' doctor"
+    ! grep -aq "$(printf '\033')" typescript || fail "colours under NO_COLOR"
+}
+
+case_a_narrow_terminal_gets_one_live_line() {
+    echo_plugin
+    on_terminal "stty cols 10; { echo 1; sleep 0.5; echo 2; } | '$HALTER' run echo.js > out"
+    grep -aqF "$(printf '\033[?7l')" typescript
+    tail -n 2 typescript | tr -d '\r\n' | grep -aqF "$(printf '\033[?7h\r\033[K' | tr -d '\r')"
+}
+
+case_a_dumb_terminal_gets_no_live_line() {
+    echo_plugin
+    on_terminal "{ echo 1; sleep 0.5; echo 2; } | TERM=dumb '$HALTER' run echo.js > out"
+    ! grep -aq "$(printf '\033')" typescript || fail "escapes on a dumb terminal"
+}
+
 run_cases
