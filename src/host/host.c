@@ -77,6 +77,8 @@ void halter_wakeup(struct halter_host *host)
 {
     int saved = errno;
     uint64_t one = 1;
+    if (!host)
+        return;
     /* A full counter means that a wakeup is already on its way. */
     ssize_t ignored = write(host->wakeup.fd, &one, sizeof(one));
     (void)ignored;
@@ -124,6 +126,13 @@ static int read_options(struct halter_host *host, const struct halter_options *g
         /* The services' working directory is not the application's. */
         host->services.state_path = where_absolute(options.state_path);
         if (!host->services.state_path)
+            return errno == ENOMEM ? HALTER_ENOMEM : HALTER_ESYSTEM;
+    }
+    if (options.ca_file) {
+        if (!utf8_check(options.ca_file, strlen(options.ca_file)))
+            return HALTER_EINVAL;
+        host->services.ca_file = where_absolute(options.ca_file);
+        if (!host->services.ca_file)
             return errno == ENOMEM ? HALTER_ENOMEM : HALTER_ESYSTEM;
     }
     host->locale = where_locale(options.locale);
