@@ -16,10 +16,10 @@ const BEGIN = '<!-- bench/table.mjs: begin -->', END = '<!-- bench/table.mjs: en
 // What a row shows: halter's series in its experiment, and how the peers' series of it end.
 const rows = [
   { label: 'start to first answer, new process', id: 'E1', ours: 'plain: no spare' },
-  { label: 'start to first answer', id: 'E1', ours: 'from a spare', peers: 'start to first answer' },
+  { label: 'start to first answer, halter from a spare', id: 'E1', ours: 'from a spare', peers: 'start to first answer' },
   { label: 'round trip, 50-tab snapshot', id: 'E2', ours: 'through halter', peers: 'round trip' },
   { label: 'added by a reverse call', id: 'E3', ours: 'added by the reverse call, round by round' },
-  { label: 'deadline to the next answer', id: 'E4', ours: "deadline to a new helper's answer, 1 spare",
+  { label: 'deadline to the next answer, halter with a spare', id: 'E4', ours: "deadline to a new helper's answer, 1 spare",
     peers: 'deadline to the next answer' },
   { label: 'all confinement / none', id: 'E5', ours: 'all layers / none, round by round' },
   { label: 'an idle helper, private', id: 'E6', ours: "an idle helper's private memory, 10 of them" },

@@ -90,6 +90,8 @@
 
     // Looks transform up, once. A `const transform` is no property of the global object.
     function loaded(path) {
+        if (path === undefined)
+            return; // only to be compiled
         plugin.path = path;
         try {
             transform = "transform" in globalThis ? globalThis.transform : globalEval("transform");
@@ -163,8 +165,10 @@
             settle(value);
     }
 
-    // What a first call would have to compile is compiled here, by a call before there is a plugin.
+    // What a first load and call would have to compile is compiled here, before there is a plugin.
     function warm(text) {
+        grant();
+        loaded();
         transform = (raw) => raw;
         run(text, 0, "und", 0, 0, 0, undefined);
         transform = undefined;
@@ -195,6 +199,8 @@
     };
 
     function grant(names) {
+        if (names === undefined)
+            return; // only to be compiled
         if (names !== "")
             lazy("host").grant(host, names);
         defineProperty(globalThis, "host", { __proto__: null, value: freeze(host), enumerable: true });
