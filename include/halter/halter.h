@@ -381,6 +381,8 @@ enum halter_pc_reason {
     HALTER_PC_TIMEOUT = 5,      /* timeout_ms passed */
     HALTER_PC_NOT_STARTED = 6,  /* detail says why */
     HALTER_PC_DIED = 7,         /* its process died: death says of what */
+    HALTER_PC_REPLAYED = 8,     /* a recording ended as it had, or was stopped where it was to be */
+    HALTER_PC_REPLAY_WRONG = 9, /* it did not, or is damaged or cut off: detail says what */
 };
 
 struct halter_pc_end {
@@ -453,10 +455,17 @@ struct halter_pc_options {
                                 snapshot, or from the start while there is none: so many times in a row
                                 without a new snapshot in between; 0: its death is the PC's end */
     halter_pc_restart_fn on_restart; /* each time; may be NULL */
+    int record_fd;           /* an empty file where the run is written down: the state it begins with,
+                                what comes in and how fast time goes; or -1 */
+    int replay_fd;           /* a recording to run again, bit for bit, in place of a kernel or snapshot:
+                                nothing else comes in, and ram_mb is that of the recording; or -1 */
+    uint64_t stop_at;        /* the instruction a replay stops at, with its state in report_json; 0: at
+                                its end */
 };
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
-     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1}
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1,       \
+     .record_fd = -1, .replay_fd = -1}
 
 /* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
 HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,

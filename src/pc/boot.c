@@ -377,5 +377,7 @@ const char *pc_boot(struct pc *pc, const struct pc_image *image)
     put_memory_map(zero_page, pc->ports.ram_bytes);
     put_bios_data(pc->ports.ram);
     enter(pc, kernel.entry);
+    if (pc->record.out.write)
+        record_state(pc);
     return NULL;
 }

@@ -93,12 +93,27 @@ static void reset_pulled(void *opaque, unsigned number, bool level)
     cpu_request_exit(pc->cpu);
 }
 
+/* Around each call of a port that may bring something in. What comes in while it lasts has this
+ * moment in a recording, and comes in again right behind it in a replay. */
+static void begin_effect(struct pc *pc)
+{
+    pc->effects++;
+}
+
+static void end_effect(struct pc *pc)
+{
+    if (pc->replay)
+        replay_effect(pc->replay);
+}
+
 static void console_sent(void *opaque, unsigned number, uint8_t byte)
 {
     struct pc *pc = opaque;
 
+    begin_effect(pc);
     if (pc->ports.console_out)
         pc->ports.console_out(pc->ports.opaque, number, byte);
+    end_effect(pc);
 }
 
 static void screen_changed(void *opaque)
@@ -308,7 +323,7 @@ static bool sleep_on(struct pc *pc, uint64_t until_ns)
     return false;
 }
 
-enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
+static enum pc_stop run(struct pc *pc, struct pc_budget budget)
 {
     uint64_t start = cpu_insns(pc->cpu);
     unsigned idle_events = 0;
@@ -350,8 +365,21 @@ enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
     }
 }
 
+enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
+{
+    if (pc->record.out.write)
+        record_slice(pc, budget);
+    pc->effects = 0;
+    pc->running = true;
+    enum pc_stop stop = run(pc, budget);
+    pc->running = false;
+    return stop;
+}
+
 void pc_pause(struct pc *pc)
 {
+    if (pc->record.out.write && pc->running)
+        record_pause(pc);
     pc->paused = true;
     cpu_request_exit(pc->cpu);
 }
@@ -375,17 +403,27 @@ uint64_t pc_next_event_ns(const struct pc *pc)
 
 size_t pc_console_in(struct pc *pc, unsigned uart, const uint8_t *bytes, size_t count)
 {
-    return uart < 2 ? uart_receive(&pc->uart[uart], bytes, count) : 0;
+    size_t taken = uart < 2 ? uart_receive(&pc->uart[uart], bytes, count) : 0;
+
+    if (taken && pc->record.out.write)
+        record_input(pc, RECORD_CONSOLE, uart, bytes, taken);
+    return taken;
 }
 
 bool pc_key_in(struct pc *pc, const uint8_t *codes, size_t count)
 {
-    return i8042_key(&pc->kbc, codes, count);
+    bool taken = i8042_key(&pc->kbc, codes, count);
+
+    if (taken && pc->record.out.write)
+        record_input(pc, RECORD_KEY, 0, codes, count);
+    return taken;
 }
 
 void pc_mouse_in(struct pc *pc, int dx, int dy, unsigned buttons)
 {
     i8042_mouse(&pc->kbc, dx, dy, buttons);
+    if (pc->record.out.write)
+        record_mouse(pc, dx, dy, buttons);
 }
 
 bool pc_screen(struct pc *pc, uint16_t cells[80 * 25], int *cursor)

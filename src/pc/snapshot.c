@@ -305,9 +305,11 @@ const char *pc_load(struct pc *pc, struct pc_reader in)
         return wrong;
     cpu_memory_written(pc->cpu, 0, pc->ports.ram_bytes);
     pc->reset_asked = pc->paused = false;
-    return hash == hash_rest(pc, load.hash)
-               ? NULL
-               : "the snapshot is damaged: its hash is not that of its state";
+    if (hash != hash_rest(pc, load.hash))
+        return "the snapshot is damaged: its hash is not that of its state";
+    if (pc->record.out.write)
+        record_state(pc);
+    return NULL;
 }
 
 /* ---- Report ---------------------------------------------------------------------- */
