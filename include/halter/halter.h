@@ -119,6 +119,8 @@ struct halter_options {
     const char *state_path;    /* the file that host.state is kept in, one for all plugins; made when
                                   it is not there. NULL: there is no state */
     bool audit;                /* each use of a built-in capability is an event: HALTER_EVENT_AUDIT */
+    const char *ca_file;       /* certificates of the authorities that host.fetch trusts for https, PEM,
+                                  in place of the system's; NULL: the system's */
 };
 #define HALTER_OPTIONS_INIT {.size = sizeof(struct halter_options), .spares = 1}
 
@@ -141,7 +143,8 @@ HALTER_API int halter_fd(const struct halter_host *host);
  * (called from a callback), ESYSTEM.
  */
 HALTER_API int halter_dispatch(struct halter_host *host, int timeout_ms);
-/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. */
+/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. NULL is
+   fine. */
 HALTER_API void halter_wakeup(struct halter_host *host);
 
 /* ---- guests ----------------------------------------------------------------------------------- */
@@ -191,6 +194,8 @@ struct halter_plugin_options {
     uint64_t state_bytes;    /* quota of host.state; default 10 MiB */
     uint32_t requests_per_second; /* reverse calls, more fail with a QuotaError; default 10000 */
     uint32_t output_bytes;   /* the largest result; 0: the host's frame cap */
+    uint32_t cpu_percent;    /* its share of one processor, over 10 seconds; what uses more is killed and
+                                waits until it may go on. 0: no limit, at most 6400 */
 };
 #define HALTER_PLUGIN_INIT {.size = sizeof(struct halter_plugin_options)}
 
@@ -227,6 +232,19 @@ HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *sourc
  */
 HALTER_API int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
                                   size_t why_bytes);
+/*
+ * Replaces the plugin's manifest, the grants, and the source with it: that of the guest's path, read
+ * again, where it has one. Permissions and limits hold from now on, those of a process (memory, JIT,
+ * CPU seconds) with the next one, for which the guest is reloaded as by halter_guest_reload(). The
+ * options that the guest was made with hold as before. On EMANIFEST a line for people is written to
+ * `why`, which may be NULL; on any failure nothing has changed. A guest that has its name from its
+ * manifest keeps it: another is EMANIFEST.
+ * EINVAL, ENOMEM, ESYSTEM (the path cannot be read), ETOOBIG, EMANIFEST, EBUSY (a reload is under
+ * way), ECLOSED.
+ */
+HALTER_API int halter_guest_manifest(struct halter_guest *guest, const char *manifest,
+                                     size_t manifest_bytes, const char *const *grants, char *why,
+                                     size_t why_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
 /* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
@@ -419,6 +437,16 @@ struct halter_pc_step {
     const char *until, *send;
 };
 
+/* A disk: /dev/vda is the first one. */
+struct halter_pc_disk {
+    int fd;         /* a regular file of whole sectors of 512 bytes, open for reading, and for writing
+                       unless it is read-only or kept; duplicated */
+    bool read_only; /* the guest cannot write */
+    bool keep;      /* the file stays as it is: what the guest writes is gone when the PC is, but for
+                       snapshots */
+};
+#define HALTER_PC_DISKS 3
+
 struct halter_pc_options {
     size_t size;             /* set by HALTER_PC_INIT */
     const char *name;        /* for people; default "pc" */
@@ -455,8 +483,13 @@ struct halter_pc_options {
                                 snapshot, or from the start while there is none: so many times in a row
                                 without a new snapshot in between; 0: its death is the PC's end */
     halter_pc_restart_fn on_restart; /* each time; may be NULL */
+    const struct halter_pc_disk *disks; /* copied; HALTER_PC_DISKS at the most */
+    unsigned ndisks;
+    int overlay_fd;          /* an empty file open for reading and writing, for what disks must keep
+                                from their files: that of `keep`, and all that is written after a
+                                snapshot was saved or resumed; or -1 when all disks are read-only */
     int record_fd;           /* an empty file where the run is written down: the state it begins with,
-                                what comes in and how fast time goes; or -1 */
+                                what comes in and how fast time goes; or -1. Not with disks */
     int replay_fd;           /* a recording to run again, bit for bit, in place of a kernel or snapshot:
                                 nothing else comes in, and ram_mb is that of the recording; or -1 */
     uint64_t stop_at;        /* the instruction a replay stops at, with its state in report_json; 0: at
@@ -465,7 +498,7 @@ struct halter_pc_options {
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
      .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1,       \
-     .record_fd = -1, .replay_fd = -1}
+     .overlay_fd = -1, .record_fd = -1, .replay_fd = -1}
 
 /* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
 HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,
@@ -502,6 +535,15 @@ HALTER_API int halter_pc_pid(const struct halter_pc *pc);
 
 #define HALTER_HISTOGRAM_BUCKETS 128
 
+enum halter_request_kind {
+#define HALTER_REQUEST_KIND(name, number, word) HALTER_REQUEST_##name = number,
+#include "halter/requests.def"
+#undef HALTER_REQUEST_KIND
+};
+#define HALTER_REQUEST_KINDS 16 /* room in the accounts; those not named yet are 0 */
+/* "fetch", "state.get", ... ; "" for a number that is none. */
+HALTER_API const char *halter_request_kind_text(enum halter_request_kind kind);
+
 struct halter_stats {
     size_t size;           /* set by HALTER_STATS_INIT */
     uint64_t calls;        /* accepted */
@@ -516,6 +558,7 @@ struct halter_stats {
     uint64_t peak_bytes;   /* the largest of all its processes that are reaped or sampled */
     uint64_t latency_sum_ns, latency_max_ns; /* of ran_ns over successes */
     uint64_t latency[HALTER_HISTOGRAM_BUCKETS]; /* bucket b: below halter_histogram_bound(b) */
+    uint64_t requests_by_kind[HALTER_REQUEST_KINDS]; /* by enum halter_request_kind */
 };
 #define HALTER_STATS_INIT {.size = sizeof(struct halter_stats)}
 /* Fills *stats: one look at /proc. EINVAL. */

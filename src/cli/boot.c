@@ -20,6 +20,7 @@
 
 enum {
     O_INITRD,
+    O_DISK,
     O_APPEND_,
     O_RAM,
     O_CPU,
@@ -47,6 +48,9 @@ enum {
 
 static const struct option_spec boot_options[] = {
     [O_INITRD] = {"initrd", 'i', "FILE", "initial RAM disk"},
+    [O_DISK] = {"disk", 'd', "FILE",
+                "a disk, /dev/vda and so on; ,ro behind FILE: the guest\ncannot write; ,snapshot: "
+                "what it writes is not kept"},
     [O_APPEND_] = {"append", 'a', "TEXT", "kernel command line, instead of\n" COMMAND_LINE},
     [O_RAM] = {"ram", 'm', "MB", "memory, 2 to 3072; 128 unless given"},
     [O_CPU] = {"cpu", 0, "MODEL", "p6, pentium3 or pentium-m, which is the default"},
@@ -163,6 +167,8 @@ static bool set(struct boot_config *config, int option, const char *value)
     case O_INITRD:
         config->initrd = value;
         return true;
+    case O_DISK:
+        return disk_option(config, value);
     case O_APPEND_:
         pc->append = value;
         return true;
@@ -243,6 +249,8 @@ static bool fits(const struct boot_config *config)
         wrong = "--stop-at is for a --replay";
     else if (config->pc.snapshot_every_ms && (config->record || config->replay))
         wrong = "a recording is of one life: no --snapshot-every";
+    else if (config->pc.ndisks && (config->record || config->replay))
+        wrong = "what disks answer is not recorded: no --record or --replay with --disk";
     if (wrong)
         say("%s", wrong);
     return !wrong;

@@ -30,12 +30,19 @@ enum boot_status {
 
 #define BOOT_STEPS 64
 
+struct boot_disk {
+    char *path;
+    struct halter_pc_disk pc;
+};
+
 struct boot_config {
     const char *kernel, *initrd, *save, *resume, *record, *replay;
     char **words; /* of a command to run in the guest; or NULL */
     bool stats, fresh;
     uint32_t restarts;
     struct halter_pc_step steps[BOOT_STEPS];
+    struct boot_disk disks[HALTER_PC_DISKS]; /* pc.ndisks of them */
+    struct halter_pc_disk pc_disks[HALTER_PC_DISKS];
     struct halter_pc_options pc; /* but for the files and callbacks */
 };
 
@@ -72,6 +79,11 @@ int cache_begin(struct guest_cache *cache);
 void cache_end(struct guest_cache *cache, bool keep);
 void cache_discard(struct guest_cache *cache);
 void cache_close(struct guest_cache *cache);
+
+/* boot_disk.c: reads FILE[,ro][,snapshot]; opens what was read. False: said why not. */
+bool disk_option(struct boot_config *config, const char *text);
+bool disks_open(struct boot_config *config);
+void disks_close(struct boot_config *config);
 
 /* boot_run.c: a status of the command. */
 int boot_run(struct boot *boot);

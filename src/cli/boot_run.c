@@ -167,7 +167,8 @@ static bool open_files(struct boot_config *config)
 
     if (!config->kernel && !config->resume && !config->replay && !guest_find(config))
         return false;
-    return open_file(config->record, O_WRONLY | O_CREAT | O_TRUNC, &pc->record_fd) &&
+    return disks_open(config) &&
+           open_file(config->record, O_WRONLY | O_CREAT | O_TRUNC, &pc->record_fd) &&
            open_file(config->replay, O_RDONLY, &pc->replay_fd) && find_ram(pc) &&
            open_file(config->kernel, O_RDONLY, &pc->kernel_fd) &&
            open_file(config->initrd, O_RDONLY, &pc->initrd_fd) &&
@@ -180,6 +181,7 @@ static void close_files(struct boot_config *config)
     int fds[] = {config->pc.kernel_fd, config->pc.initrd_fd, config->pc.resume_fd,
                  config->pc.save_fd,   config->pc.record_fd, config->pc.replay_fd};
 
+    disks_close(config);
     for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -245,7 +247,7 @@ static void prepare_command(struct boot *boot)
     command->words = boot->config.words;
     command->output = &boot->output;
     output_adopt(&command->errors, STDERR_FILENO, "<stderr>");
-    if (!boot->config.resume && !boot->config.fresh)
+    if (!boot->config.resume && !boot->config.fresh && !boot->config.pc.ndisks)
         cache_open(&boot->config, &boot->cache);
     if (boot->config.pc.resume_fd >= 0) {
         command->state = COMMAND_WAITS;

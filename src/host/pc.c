@@ -276,6 +276,8 @@ static bool read_options(struct halter_pc_options *o, const struct halter_pc_opt
     memcpy(o, given, given->size);
     if (!o->ram_mb)
         o->ram_mb = 128;
+    if ((o->replay_fd >= 0 || o->record_fd >= 0) && o->ndisks)
+        return false; /* what disks answer is not recorded */
     if ((o->replay_fd >= 0 && o->record_fd >= 0) ||
         ((o->replay_fd >= 0 || o->record_fd >= 0) && o->restarts))
         return false; /* a recording is of one life */
@@ -316,6 +318,8 @@ int halter_pc_create(struct halter_host *host, const struct halter_pc_options *g
     struct halter_pc_options o;
 
     if (!host || !given || !out || !read_options(&o, given))
+        return HALTER_EINVAL;
+    if (o.ndisks > HALTER_PC_DISKS || (o.ndisks && !o.disks))
         return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;

@@ -55,6 +55,26 @@ static bool write_file(struct halter_pc *pc, const char *name, int fd)
     return true;
 }
 
+static bool write_disks(struct halter_pc *pc, const struct halter_pc_options *o)
+{
+    struct json_writer *out = &pc->config;
+    uint64_t mapped = pc->files_bytes;
+    bool good = write_file(pc, "overlay", o->overlay_fd);
+
+    json_write(out, ",\"disks\":[");
+    for (unsigned i = 0; good && i < o->ndisks; i++) {
+        json_write(out, i ? ",{\"number\":" : "{\"number\":");
+        json_write_integer(out, i);
+        good = write_file(pc, "file", o->disks[i].fd);
+        write_flag(out, "readOnly", o->disks[i].read_only);
+        write_flag(out, "through", !o->disks[i].keep);
+        json_write(out, "}");
+    }
+    json_write(out, "]");
+    pc->files_bytes = mapped; /* they are read and written, and not mapped */
+    return good;
+}
+
 static void write_script(struct json_writer *out, const struct halter_pc_options *o)
 {
     json_write(out, ",\"script\":[");
@@ -100,7 +120,8 @@ int pc_configure(struct halter_pc *pc, const struct halter_pc_options *o)
     write_script(out, o);
     if (!write_file(pc, "kernel", o->kernel_fd) || !write_file(pc, "initrd", o->initrd_fd) ||
         !write_file(pc, "resume", o->resume_fd) || !write_file(pc, "save", o->save_fd) ||
-        !write_file(pc, "record", o->record_fd) || !write_file(pc, "replay", o->replay_fd))
+        !write_file(pc, "record", o->record_fd) || !write_file(pc, "replay", o->replay_fd) ||
+        !write_disks(pc, o))
         return HALTER_ESYSTEM;
     json_write(out, "}");
     if (!json_write_end(out))

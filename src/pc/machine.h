@@ -4,6 +4,7 @@
 #define PC_MACHINE_H
 
 #include "bus.h"
+#include "chip/pci.h"
 #include "chip/pic.h"
 #include "chip/pit.h"
 #include "chip/ps2.h"
@@ -15,8 +16,11 @@
 #include "cpu/cpu.h"
 #include "pc.h"
 #include "record.h"
+#include "virtio/block.h"
+#include "virtio/console.h"
+#include "virtio/rng.h"
 
-#define PC_CHIPS 8
+#define PC_CHIPS (11 + PC_DISKS) /* the most */
 
 struct pc {
     struct pc_ports ports;
@@ -32,10 +36,15 @@ struct pc {
     struct i8042 kbc;
     struct sysctl sysctl;
     struct vga vga;
+    struct pci pci;
+    struct console console;
+    struct rng rng;
+    struct block disk[PC_DISKS];
     struct {
         const struct chip *chip;
         void *device;
-    } chip[PC_CHIPS]; /* every device above, in the order of its section */
+    } chip[PC_CHIPS]; /* every device that is there, in the order of its section */
+    unsigned chips;
 
     uint32_t ended;   /* enum pc_stop once the guest has ended; PC_BUDGET while it runs */
     bool reset_asked; /* the reset line was pulled during this instruction */

@@ -16,8 +16,9 @@
 
 #include "pc.h"
 
-#define REPLAY_INPUT 4096 /* bytes that come in at once, at most: what a serial port's wire holds  \
-                           */
+#define REPLAY_INPUT                                                                               \
+    4096 /* bytes that come in at once, at most: what a serial port's wire holds                   \
+          */
 
 /* Writes down the run from here on. The writer must stay until pc_record_end. False when it
  * refuses. */
@@ -72,6 +73,9 @@ enum record_kind {
     RECORD_MOUSE = 6,   /* moment, dx, dy (zigzag), buttons */
     RECORD_PAUSE = 7,   /* moment */
     RECORD_END = 8,     /* instructions, u64 hash of the machine */
+    RECORD_RESIZE = 9,  /* moment, 4, columns and rows as u16 */
+    RECORD_SEED = 10,   /* moment, PC_SEED, bytes */
+    RECORD_LAST = RECORD_SEED,
 };
 
 struct record {

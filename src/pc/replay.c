@@ -77,6 +77,13 @@ static bool get_bytes(struct pc_replay *replay, struct replay_entry *entry)
     return replay->in.read(replay->in.opaque, entry->bytes, entry->count) || cut(replay);
 }
 
+static bool get_exactly(struct pc_replay *replay, struct replay_entry *entry, size_t count)
+{
+    return get_bytes(replay, entry) &&
+           (entry->count == count ||
+            fail(replay, "the recording is damaged: an input is of another length"));
+}
+
 static bool get_end(struct pc_replay *replay, struct replay_entry *entry)
 {
     uint8_t hash[8];
@@ -97,11 +104,11 @@ static bool next(struct pc_replay *replay)
     struct replay_entry *entry = &replay->entry;
     uint64_t kind, number;
 
-    if (!get_small(replay, RECORD_END, &kind))
+    if (!get_small(replay, RECORD_LAST, &kind))
         return false;
     entry->kind = (unsigned)kind;
     entry->moment = 0;
-    if (kind >= RECORD_CONSOLE && kind <= RECORD_PAUSE && !get(replay, &entry->moment))
+    if (kind >= RECORD_CONSOLE && kind != RECORD_END && !get(replay, &entry->moment))
         return false;
     switch (kind) {
     case RECORD_STATE:
@@ -116,6 +123,10 @@ static bool next(struct pc_replay *replay)
         return get_bytes(replay, entry);
     case RECORD_KEY:
         return get_bytes(replay, entry);
+    case RECORD_RESIZE:
+        return get_exactly(replay, entry, 4);
+    case RECORD_SEED:
+        return get_exactly(replay, entry, PC_SEED);
     case RECORD_MOUSE:
         if (!get_signed(replay, &entry->dx) || !get_signed(replay, &entry->dy) ||
             !get_small(replay, 255, &number))
@@ -147,6 +158,13 @@ static bool bring_in(struct pc_replay *replay)
         break;
     case RECORD_MOUSE:
         pc_mouse_in(pc, entry->dx, entry->dy, entry->buttons);
+        break;
+    case RECORD_RESIZE:
+        pc_resize_in(pc, (uint16_t)(entry->bytes[0] | entry->bytes[1] << 8),
+                     (uint16_t)(entry->bytes[2] | entry->bytes[3] << 8));
+        break;
+    case RECORD_SEED:
+        pc_seed_in(pc, entry->bytes);
         break;
     default:
         pc_pause(pc);

@@ -1,6 +1,7 @@
 /* snapshot.c: a machine as a row of sections, and its hash.
  *
- *     header    "halterPC", u32 format, u32 model, u64 bytes of RAM
+ *     header    "halterPC", u32 format, u32 model, u64 bytes of RAM,
+ *               four disks: u64 bytes, u64 identity, u8 whether read-only
  *     sections  16 bytes of name, u16 version, u64 shape, u64 bytes; content
  *     RAM       sections "ram", in order: u32 page, u32 pages, and these, packed (lz.h) when
  *               that makes them shorter; pages that are zero are left out
@@ -16,7 +17,7 @@
 
 #include <string.h>
 
-#define FORMAT   2u
+#define FORMAT   3u
 #define RAM_HASH 1 /* where the hash of a RAM begins */
 #define NAME     16u
 
@@ -25,6 +26,7 @@ static const uint8_t magic[8] = {'h', 'a', 'l', 't', 'e', 'r', 'P', 'C'};
 struct file_header {
     uint32_t format, model;
     uint64_t ram_bytes;
+    struct pc_disk disk[PC_DISKS];
 };
 
 struct section_header {
@@ -33,10 +35,18 @@ struct section_header {
     uint64_t shape, bytes;
 };
 
+static const struct pc_field disk_fields[] = {
+    FIELD(struct pc_disk, bytes),
+    FIELD(struct pc_disk, identity),
+    FIELD(struct pc_disk, read_only),
+    FIELD_END,
+};
+
 static const struct pc_field file_header_fields[] = {
     FIELD(struct file_header, format),
     FIELD(struct file_header, model),
     FIELD(struct file_header, ram_bytes),
+    FIELD_STRUCTS_OF(struct file_header, disk, disk_fields),
     FIELD_END,
 };
 
@@ -87,7 +97,7 @@ static uint64_t hash_rest(const struct pc *pc, uint64_t hash)
     hash = cpu_hash(pc->cpu, hash);
     hash = clock_hash(&pc->clock, hash);
     hash = fields_hash(pc_fields, pc, hash);
-    for (unsigned i = 0; i < PC_CHIPS; i++)
+    for (unsigned i = 0; i < pc->chips; i++)
         hash = fields_hash(pc->chip[i].chip->fields, pc->chip[i].device, hash);
     return hash;
 }
@@ -101,7 +111,7 @@ uint64_t pc_hash(const struct pc *pc)
 
 static bool save_chips(const struct pc *pc, struct pc_writer out)
 {
-    for (unsigned i = 0; i < PC_CHIPS; i++) {
+    for (unsigned i = 0; i < pc->chips; i++) {
         const struct chip *chip = pc->chip[i].chip;
 
         if (!save_header(out, chip->name, chip->version, fields_shape(chip->fields),
@@ -117,6 +127,7 @@ bool pc_save(const struct pc *pc, struct pc_writer out)
     struct file_header header = {
         .format = FORMAT, .model = pc->config.model, .ram_bytes = pc->ports.ram_bytes};
 
+    memcpy(header.disk, pc->config.disk, sizeof header.disk);
     return out.write(out.opaque, magic, sizeof magic) &&
            fields_save(file_header_fields, &header, out) &&
            save_header(out, "cpu", 1, cpu_state_shape(), cpu_state_bytes(pc->cpu)) &&
@@ -225,7 +236,7 @@ static const char *load_chips(struct pc *pc, struct bounded *section)
 {
     struct pc_reader in = {.read = read_bounded, .opaque = section};
 
-    for (unsigned i = 0; i < PC_CHIPS; i++) {
+    for (unsigned i = 0; i < pc->chips; i++) {
         const struct chip *chip = pc->chip[i].chip;
         void *device = pc->chip[i].device;
         const char *wrong =
@@ -237,6 +248,27 @@ static const char *load_chips(struct pc *pc, struct bounded *section)
                                (!chip->loaded || chip->loaded(device)));
         if (wrong)
             return wrong;
+    }
+    return NULL;
+}
+
+/* Which disk does not fit, and how. */
+static const char *compare_disks(struct pc *pc, const struct pc_disk *saved)
+{
+    for (unsigned i = 0; i < PC_DISKS; i++) {
+        const struct pc_disk *mine = &pc->config.disk[i];
+        char number[] = {(char)('0' + i), '\0'};
+
+        if (saved[i].bytes && !mine->bytes)
+            return complain(pc, "the snapshot is of a machine that has a disk ", number, " as well");
+        if (!saved[i].bytes && mine->bytes)
+            return complain(pc, "the snapshot is of a machine without a disk ", number, "");
+        if (saved[i].bytes != mine->bytes || saved[i].read_only != mine->read_only)
+            return complain(pc, "disk ", number,
+                            " is not the one that the snapshot was saved beside");
+        if (saved[i].identity != mine->identity)
+            return complain(pc, "disk ", number,
+                            " has been written to since the snapshot was saved, or is another one");
     }
     return NULL;
 }
@@ -255,7 +287,7 @@ static const char *load_header(struct pc *pc, struct pc_reader in)
         return "the snapshot is of a machine with another amount of RAM";
     if (header.model != (uint32_t)pc->config.model)
         return "the snapshot is of a machine with another processor";
-    return NULL;
+    return compare_disks(pc, header.disk);
 }
 
 /* All chunks, and the end behind them: the hash of the machine. */
@@ -307,6 +339,8 @@ const char *pc_load(struct pc *pc, struct pc_reader in)
     pc->reset_asked = pc->paused = false;
     if (hash != hash_rest(pc, load.hash))
         return "the snapshot is damaged: its hash is not that of its state";
+    for (unsigned i = 0; i < PC_DISKS; i++)
+        block_loaded(&pc->disk[i]);
     if (pc->record.out.write)
         record_state(pc);
     return NULL;
@@ -334,7 +368,7 @@ void pc_report(const struct pc *pc, void (*line)(void *opaque, const char *text)
 
     cpu_dump(pc->cpu, dump, sizeof dump);
     report_lines(dump, line, opaque);
-    for (unsigned i = 0; i < PC_CHIPS; i++) {
+    for (unsigned i = 0; i < pc->chips; i++) {
         line(opaque, pc->chip[i].chip->name);
         fields_print(pc->chip[i].chip->fields, pc->chip[i].device, line, opaque);
     }

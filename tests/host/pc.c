@@ -169,7 +169,7 @@ static int open_all(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    fixture_close(&f);
+    fixture_teardown(&f);
     close(kernel);
     return 0;
 }

@@ -16,10 +16,11 @@ halter=$(realpath "$2")
 . "$here/debian.sh"
 
 need=
-for file in vmlinux-686 vmlinux-686-pae bzImage-686 initramfs.cpio.gz; do
+for file in modules vmlinux-686 vmlinux-686-pae bzImage-686 initramfs.cpio.gz; do
     [ -s "$out/$file" ] || need=yes
 done
-for source in init applets initramfs.sh make.sh agent/agent.c agent/build.sh agent/sys.h ../../src/cli/channel.h; do
+for source in init applets initramfs.sh modules.sh make.sh agent/agent.c agent/build.sh agent/sys.h \
+    ../../src/cli/channel.h; do
     [ "$here/$source" -nt "$out/initramfs.cpio.gz" ] && need=yes
 done
 
@@ -34,12 +35,16 @@ kernel() { # FLAVOUR: out/bzImage-FLAVOUR and out/vmlinux-FLAVOUR
 
 if [ -n "$need" ]; then
     debian_init "$out/cache"
+    rm -rf "$out/modules.new"
     kernel 686
+    "$here/modules.sh" "$out/modules.new" "$deb"
     kernel 686-pae
     rm -f "$out/bzImage-686-pae"
     busybox=$(debian_fetch busybox-static)
+    rm -rf "$out/modules"
+    mv "$out/modules.new" "$out/modules"
     "$here/agent/build.sh" "$out/halter-agent"
-    "$here/initramfs.sh" "$out/initramfs.cpio.gz" "$busybox" "$out/halter-agent"
+    "$here/initramfs.sh" "$out/initramfs.cpio.gz" "$busybox" "$out/halter-agent" "$out/modules"
 fi
 # Beside the command, so that it finds its guest where it was built.
 ln -sfn "$out" "$(dirname "$halter")/guest"
@@ -50,6 +55,7 @@ if [ ! -s "$out/initramfs-bench.cpio.gz" ] ||
         debian_cache=$out/cache
         busybox=$(debian_fetch busybox-static)
         "$here/initramfs.sh" "$out/initramfs-bench.cpio.gz" "$busybox" "$out/halter-agent" \
+            "$out/modules" \
             "$out/programs/bench" "$out/programs/nop"
     else
         echo "make.sh: no 32-bit compiler (gcc-multilib): no initramfs-bench.cpio.gz" >&2

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -107,6 +108,65 @@ static void read_files(struct server *server, struct json_value config,
     } else if (!image->kernel) {
         refuse(server, "there is no kernel, and no snapshot to go on from");
     }
+}
+
+/* ---- disks -------------------------------------------------------------------------------------
+ */
+
+static void name_disk(struct pc_disk *disk, unsigned number)
+{
+    memcpy(disk->name, "halter-disk-", 12);
+    disk->name[12] = (char)('0' + number);
+}
+
+static void read_disk(struct server *server, struct json_value config, struct json_value item,
+                      const struct wire_frame *frame, uint64_t *at)
+{
+    static char wrong[128];
+    struct disks *disks = &server->disks;
+    unsigned number = disks->count;
+    struct disk *disk = &disks->disk[number];
+    struct pc_disk *to_guest = &server->config.pc.disk[number];
+    int fd = take_file(item, "file", frame), overlay = take_file(config, "overlay", frame);
+    bool through = flag(item, "through");
+    const char *why = disk_open(disk, fd, overlay, at, flag(item, "readOnly"),
+                                through && !server->config.resume);
+
+    snprintf(wrong, sizeof(wrong), "disk %u cannot be used: %s", number, why ? why : "");
+    if (why)
+        refuse(server, wrong);
+    disks->commits[number] = through && !disk->read_only;
+    *to_guest = (struct pc_disk){.bytes = disk->bytes,
+                                 .read_only = disk->read_only,
+                                 .identity = disk_identity(disk)};
+    name_disk(to_guest, number);
+    disks->count++;
+}
+
+static void read_disks(struct server *server, struct json_value config,
+                       const struct wire_frame *frame)
+{
+    struct json_value list, item;
+    size_t next = 0;
+    uint64_t at = 0;
+
+    if (!json_member(config, "disks", &list) || list.type != JSON_ARRAY)
+        return;
+    while (json_next(list, &next, NULL, &item)) {
+        if (server->disks.count == PC_DISKS)
+            server_breach("more disks than a PC has");
+        read_disk(server, config, item, frame, &at);
+    }
+}
+
+/* What the guest's entropy is made of: nothing, in a run that is to be the same each time. */
+static void choose_seed(struct server *server)
+{
+    struct pc_config *pc = &server->config.pc;
+
+    pc->exact = server->config.icount_q16 != 0;
+    if (!pc->exact && getrandom(pc->seed, sizeof(pc->seed), 0) != (ssize_t)sizeof(pc->seed))
+        refuse(server, "the host has no entropy for the guest");
 }
 
 /* ---- the script
@@ -248,17 +308,26 @@ void load_wait(struct server *server)
     struct json_value config = json_root(load.source.bytes, load.source.length);
     read_config(server, config);
     read_files(server, config, &frame);
+    read_disks(server, config, &frame);
+    choose_seed(server);
     read_script(server, config);
     go_on(server, config);
     if (server->replay_fd >= 0)
         open_replay(server);
     const struct runner_host host = {.opaque = server,
                                      .console_out = line_output,
+                                     .block = serve_block,
                                      .log = server_log,
                                      .now_ns = serve_clock,
                                      .attend = serve_attend};
     const char *wrong = runner_init(&server->runner, &server->config, &host);
+    if (!wrong && server->config.resume)
+        wrong = disks_load(&server->disks, *server->config.resume);
     if (wrong)
         refuse(server, wrong);
+    if (server->config.resume && !server->config.pc.exact)
+        pc_seed_in(server->runner.pc, server->config.pc.seed);
     begin_tape(server);
+    if (!disks_start(&server->disks, server->config.pc.exact))
+        refuse(server, "the thread for its disks cannot be started");
 }

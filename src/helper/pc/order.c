@@ -46,7 +46,9 @@ const char *save_to(struct server *server, int fd, uint64_t *bytes)
     file_init(&file, fd);
     file.tick = keep_alive;
     file.opaque = server;
-    bool good = pc_save(server->runner.pc, file_writer(&file)) && file_flush(&file);
+    disks_keep(&server->disks, server->runner.pc);
+    bool good = pc_save(server->runner.pc, file_writer(&file)) &&
+                disks_save(&server->disks, file_writer(&file)) && file_flush(&file);
     *bytes = file.bytes;
     if (!good)
         return file.error ? strerror(file.error) : "the snapshot could not be made";

@@ -18,6 +18,13 @@ static void log_line(void *opaque, enum pc_log level, const char *text)
     runner->host.log(runner->host.opaque, level, text);
 }
 
+static void block(void *opaque, unsigned disk, const struct pc_block_request *request)
+{
+    struct runner *runner = opaque;
+
+    runner->host.block(runner->host.opaque, runner->pc, disk, request);
+}
+
 const char *runner_init(struct runner *runner, const struct runner_config *config,
                         const struct runner_host *host)
 {
@@ -26,6 +33,7 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
         .ram = config->ram,
         .ram_bytes = config->ram_bytes,
         .console_out = console_out,
+        .block = block,
         .log = log_line,
     };
     size_t bytes = (pc_bytes(config->ram_bytes) + 63) & ~(size_t)63;
@@ -37,7 +45,7 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
         return "there is no memory for the machine";
     runner->pc = pc_init(runner->memory, &config->pc, &ports);
     if (!runner->pc)
-        return "a PC cannot have this much RAM";
+        return "a PC cannot have this much RAM, or such disks";
     if (config->bare)
         return NULL;
     wrong =

@@ -13,6 +13,9 @@ struct runner_host {
     uint64_t (*now_ns)(void *opaque); /* a clock that only goes forward */
     void (*console_out)(void *opaque, unsigned uart, uint8_t byte); /* inside a slice */
     void (*log)(void *opaque, enum pc_log level, const char *text);
+    /* A request of a disk: see struct pc_ports. */
+    void (*block)(void *opaque, struct pc *pc, unsigned disk,
+                  const struct pc_block_request *request);
     /* Between two slices. Takes no longer than `nap_ns` (0: not at all; UINT64_MAX: until
      * something comes) to hand over what has come in with pc_console_in. False ends the run. */
     bool (*attend)(void *opaque, struct pc *pc, uint64_t nap_ns);

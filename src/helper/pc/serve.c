@@ -87,12 +87,13 @@ static void take_frame(struct server *server, const struct wire_frame *frame)
 
 void server_receive(struct server *server, uint64_t ns)
 {
-    struct pollfd ready = {.fd = server->socket, .events = POLLIN};
+    struct pollfd ready[] = {{.fd = server->socket, .events = POLLIN},
+                             {.fd = server->disks.event_fd, .events = POLLIN}};
     struct timespec wait = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     struct wire_frame frame;
     int cut = 0;
 
-    if (ppoll(&ready, 1, ns == UINT64_MAX ? NULL : &wait, NULL) <= 0)
+    if (ppoll(ready, 2, ns == UINT64_MAX ? NULL : &wait, NULL) <= 0 || !ready[0].revents)
         return;
     int got = wire_reader_fill(&server->reader, server->socket);
     if (got == WIRE_EOF || got == WIRE_TRUNCATED)
@@ -144,7 +145,6 @@ bool serve_attend(void *opaque, struct pc *pc, uint64_t nap_ns)
     uint64_t elapsed = server_now_ns() - server->started_ns;
     bool full;
 
-    (void)pc;
     lines_flush(server);
     record_flush(server);
     if (script_over(&server->script))
@@ -162,7 +162,20 @@ bool serve_attend(void *opaque, struct pc *pc, uint64_t nap_ns)
             server_receive(server, UINT64_MAX);
     } while (full || server->order.id);
     lines_feed(server);
+    disks_attend(&server->disks, pc);
     return true;
+}
+
+void serve_block(void *opaque, struct pc *pc, unsigned disk, const struct pc_block_request *request)
+{
+    struct server *server = opaque;
+
+    disks_request(&server->disks, pc, disk, request);
+}
+
+static void keep_alive(void *opaque)
+{
+    server_receive(opaque, 0);
 }
 
 static void run(struct server *server, struct run_end *end)
@@ -196,7 +209,8 @@ static void finish(struct server *server, struct run_end *end)
 
     lines_flush(server);
     end->record_wrong = record_finish(server);
-    if (server->save_fd >= 0)
+    end->save_wrong = disks_commit(&server->disks, keep_alive, server);
+    if (!end->save_wrong && server->save_fd >= 0)
         end->save_wrong = save_to(server, server->save_fd, &bytes);
     for (;;) {
         order_do(server);
@@ -236,7 +250,8 @@ int serve(int argc, char **argv)
     server.socket = start.socket;
     wire_reader_init(&server.reader, WIRE_DIR_IN, start.profile.cap, true);
     lines_init(&server);
-    if (!confine_before_engine(&confinement, &start) || !confine_after_engine(&confinement, &start))
+    if (!confine_before_engine(&confinement, &start) || !disks_prepare(&server.disks) ||
+        !confine_after_engine(&confinement, &start))
         return HELPER_EXIT_CONFINE;
     say_hello(&server, &start, &confinement);
     load_wait(&server);

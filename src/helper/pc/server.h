@@ -4,6 +4,7 @@
 #ifndef HALTER_PC_SERVER_H
 #define HALTER_PC_SERVER_H
 
+#include "disks.h"
 #include "file.h"
 #include "runner.h"
 #include "script.h"
@@ -44,6 +45,7 @@ struct server {
     const struct script_step *sending; /* a step whose keys are not all on the wire yet */
     size_t sent;
     struct order order;
+    struct disks disks;
     char command_line[4096];
     int save_fd;              /* where a snapshot goes at the end, or -1 */
     int record_fd, replay_fd; /* -1: none */
@@ -80,6 +82,10 @@ bool lines_empty(const struct server *server);
 void lines_feed(struct server *server);
 /* Begins to type a step of the script; NULL types nothing. */
 void script_type(struct server *server, const struct script_step *step);
+
+/* For the runner: a request of a disk. */
+void serve_block(void *opaque, struct pc *pc, unsigned disk,
+                 const struct pc_block_request *request);
 
 /* load.c: waits for the LOAD and makes the machine of it; a fault is answered, and ends the helper.
  */
