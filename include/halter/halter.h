@@ -399,6 +399,8 @@ enum halter_pc_reason {
     HALTER_PC_TIMEOUT = 5,      /* timeout_ms passed */
     HALTER_PC_NOT_STARTED = 6,  /* detail says why */
     HALTER_PC_DIED = 7,         /* its process died: death says of what */
+    HALTER_PC_REPLAYED = 8,     /* a recording ended as it had, or was stopped where it was to be */
+    HALTER_PC_REPLAY_WRONG = 9, /* it did not, or is damaged or cut off: detail says what */
 };
 
 struct halter_pc_end {
@@ -486,11 +488,17 @@ struct halter_pc_options {
     int overlay_fd;          /* an empty file open for reading and writing, for what disks must keep
                                 from their files: that of `keep`, and all that is written after a
                                 snapshot was saved or resumed; or -1 when all disks are read-only */
+    int record_fd;           /* an empty file where the run is written down: the state it begins with,
+                                what comes in and how fast time goes; or -1. Not with disks */
+    int replay_fd;           /* a recording to run again, bit for bit, in place of a kernel or snapshot:
+                                nothing else comes in, and ram_mb is that of the recording; or -1 */
+    uint64_t stop_at;        /* the instruction a replay stops at, with its state in report_json; 0: at
+                                its end */
 };
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
-     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1,  \
-     .overlay_fd = -1}
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1,       \
+     .overlay_fd = -1, .record_fd = -1, .replay_fd = -1}
 
 /* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
 HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,

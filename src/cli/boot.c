@@ -37,6 +37,9 @@ enum {
     O_SNAPSHOT_EVERY,
     O_RESTARTS,
     O_FRESH,
+    O_RECORD,
+    O_REPLAY,
+    O_STOP_AT,
     O_TRACE,
     O_STATS,
     O_HASH,
@@ -72,6 +75,10 @@ static const struct option_spec boot_options[] = {
                     "so many times in a row without a new snapshot;\n3 unless given"},
     [O_FRESH] = {"fresh", 0, NULL,
                  "boot for a command, and do not use the snapshot\nthat is kept in the cache"},
+    [O_RECORD] = {"record", 0, "FILE", "write the run down, to be run again"},
+    [O_REPLAY] = {"replay", 0, "FILE", "run again what was recorded, bit for bit"},
+    [O_STOP_AT] = {"stop-at", 0, "COUNT",
+                   "stop the replay at this instruction and show the\nstate"},
     [O_TRACE] = {"trace", 0, "LIST", "log io, irq or both, separated by a comma"},
     [O_STATS] = {"stats", 0, NULL, "say at the end what it cost"},
     [O_HASH] = {"hash", 0, NULL, "say at the end the hash of the machine"},
@@ -204,6 +211,14 @@ static bool set(struct boot_config *config, int option, const char *value)
             return false;
         config->restarts = (uint32_t)number;
         return true;
+    case O_RECORD:
+        config->record = value;
+        return true;
+    case O_REPLAY:
+        config->replay = value;
+        return true;
+    case O_STOP_AT:
+        return option_count(name, value, 1, INT64_MAX, &pc->stop_at);
     case O_FRESH:
         return config->fresh = true;
     case O_TRACE:
@@ -221,6 +236,25 @@ static bool set(struct boot_config *config, int option, const char *value)
 
 /* ---- the verb -----------------------------------------------------------------------------------
  */
+
+/* What cannot be meant together. */
+static bool fits(const struct boot_config *config)
+{
+    const char *wrong = NULL;
+
+    if (config->replay && (config->kernel || config->resume || config->record || config->words))
+        wrong = "a recording has a machine of its own: --replay needs no kernel, and goes with no "
+                "--resume, --record or command";
+    else if (config->pc.stop_at && !config->replay)
+        wrong = "--stop-at is for a --replay";
+    else if (config->pc.snapshot_every_ms && (config->record || config->replay))
+        wrong = "a recording is of one life: no --snapshot-every";
+    else if (config->pc.ndisks && (config->record || config->replay))
+        wrong = "what disks answer is not recorded: no --record or --replay with --disk";
+    if (wrong)
+        say("%s", wrong);
+    return !wrong;
+}
 
 /* With a command, the guest is told to wait for it and to start no shell. */
 static bool read_command(struct boot_config *config, const struct options *options)
@@ -282,7 +316,7 @@ static int boot_main(const struct verb *verb, int argc, char **argv)
         if (!set(config, option, options.value))
             return EXIT_USAGE;
     }
-    if (!read_operands(config, &options))
+    if (!read_operands(config, &options) || !fits(config))
         return EXIT_USAGE;
     if (config->pc.snapshot_every_ms)
         config->pc.restarts = config->restarts;

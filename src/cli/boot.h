@@ -23,6 +23,7 @@ enum boot_status {
     BOOT_LEFT = 5,
     BOOT_DIED = 6,
     BOOT_HALTER = 7,
+    BOOT_REPLAY_WRONG = 8,
     BOOT_TIMEOUT = 124,
     BOOT_FAILED = 125, /* instead of 1 and 3 to 7, where other statuses are the command's */
 };
@@ -35,7 +36,7 @@ struct boot_disk {
 };
 
 struct boot_config {
-    const char *kernel, *initrd, *save, *resume;
+    const char *kernel, *initrd, *save, *resume, *record, *replay;
     char **words; /* of a command to run in the guest; or NULL */
     bool stats, fresh;
     uint32_t restarts;

@@ -74,6 +74,13 @@ static int status_of(const struct boot *boot, const struct halter_pc_end *end)
     case HALTER_PC_TIMEOUT:
         say("the time is up");
         return BOOT_TIMEOUT;
+    case HALTER_PC_REPLAYED:
+        if (boot->config.pc.stop_at)
+            boot_print_report(end->report_json);
+        return BOOT_OFF;
+    case HALTER_PC_REPLAY_WRONG:
+        say("%s", end->detail);
+        return BOOT_REPLAY_WRONG;
     case HALTER_PC_NOT_STARTED:
         say("%s", end->detail);
         return BOOT_NOT_STARTED;
@@ -101,6 +108,18 @@ static bool ended_early(struct boot *boot, const struct halter_pc_end *end)
     return false;
 }
 
+static void not_written(struct boot *boot, struct json_value report, const char *name,
+                        const char *path)
+{
+    struct json_value value;
+    char text[256];
+
+    if (!json_member(report, name, &value) || json_string(value, text, sizeof text) < 0)
+        return;
+    say("%s: %s", path, text);
+    boot->status = BOOT_NOT_STARTED;
+}
+
 void boot_ended(struct boot *boot, const struct halter_pc_end *end)
 {
     struct json_value report = json_root(end->report_json, strlen(end->report_json)), value;
@@ -116,8 +135,6 @@ void boot_ended(struct boot *boot, const struct halter_pc_end *end)
         print_stats(report);
     if (json_member(report, "hash", &value) && json_string(value, text, sizeof text) >= 0)
         say("hash %s", text);
-    if (json_member(report, "saveWrong", &value) && json_string(value, text, sizeof text) >= 0) {
-        say("%s: %s", boot->config.save, text);
-        boot->status = BOOT_NOT_STARTED;
-    }
+    not_written(boot, report, "saveWrong", boot->config.save);
+    not_written(boot, report, "recordWrong", boot->config.record);
 }

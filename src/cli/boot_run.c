@@ -151,13 +151,26 @@ static bool open_file(const char *path, int flags, int *fd)
     return *fd >= 0;
 }
 
+/* A replay's machine is as large as the recording says, behind its magic, format and model. */
+static bool find_ram(struct halter_pc_options *pc)
+{
+    uint8_t header[24];
+
+    if (pc->replay_fd >= 0 && pread(pc->replay_fd, header, sizeof header, 0) == sizeof header)
+        pc->ram_mb = (uint32_t)header[18] >> 4 | (uint32_t)header[19] << 4;
+    return true;
+}
+
 static bool open_files(struct boot_config *config)
 {
     struct halter_pc_options *pc = &config->pc;
 
-    if (!config->kernel && !config->resume && !guest_find(config))
+    if (!config->kernel && !config->resume && !config->replay && !guest_find(config))
         return false;
-    return disks_open(config) && open_file(config->kernel, O_RDONLY, &pc->kernel_fd) &&
+    return disks_open(config) &&
+           open_file(config->record, O_WRONLY | O_CREAT | O_TRUNC, &pc->record_fd) &&
+           open_file(config->replay, O_RDONLY, &pc->replay_fd) && find_ram(pc) &&
+           open_file(config->kernel, O_RDONLY, &pc->kernel_fd) &&
            open_file(config->initrd, O_RDONLY, &pc->initrd_fd) &&
            open_file(config->resume, O_RDONLY, &pc->resume_fd) &&
            open_file(config->save, O_WRONLY | O_CREAT | O_TRUNC, &pc->save_fd);
@@ -166,7 +179,7 @@ static bool open_files(struct boot_config *config)
 static void close_files(struct boot_config *config)
 {
     int fds[] = {config->pc.kernel_fd, config->pc.initrd_fd, config->pc.resume_fd,
-                 config->pc.save_fd};
+                 config->pc.save_fd,   config->pc.record_fd, config->pc.replay_fd};
 
     disks_close(config);
     for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++)

@@ -175,15 +175,19 @@ static void run_ended(struct halter_pc *pc, const struct wire_frame *frame)
         enum halter_pc_reason reason;
     } reasons[] = {{"off", HALTER_PC_OFF}, {"reset", HALTER_PC_RESET},
                    {"triple fault", HALTER_PC_TRIPLE_FAULT}, {"until", HALTER_PC_UNTIL},
-                   {"timeout", HALTER_PC_TIMEOUT}};
+                   {"timeout", HALTER_PC_TIMEOUT}, {"replayed", HALTER_PC_REPLAYED},
+                   {"replay wrong", HALTER_PC_REPLAY_WRONG}};
     struct json_value root, value;
-    char word[32] = "";
-    struct halter_pc_end how = {.detail = "", .report_json = (const char *)frame->body};
+    char word[32] = "", wrong[256], detail[512] = "";
+    struct halter_pc_end how = {.detail = detail, .report_json = (const char *)frame->body};
 
     if (json_check((const char *)frame->body, frame->length, NULL)) {
         root = json_root((const char *)frame->body, frame->length);
         if (json_member(root, "reason", &value) && value.type == JSON_STRING)
             json_string(value, word, sizeof(word));
+        if (json_member(root, "wrong", &value) && value.type == JSON_STRING &&
+            json_string(value, wrong, sizeof(wrong)) >= 0)
+            halter_printable(detail, sizeof(detail), wrong, strlen(wrong), false);
     }
     for (unsigned i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
         if (strcmp(word, reasons[i].word) == 0)
@@ -272,7 +276,12 @@ static bool read_options(struct halter_pc_options *o, const struct halter_pc_opt
     memcpy(o, given, given->size);
     if (!o->ram_mb)
         o->ram_mb = 128;
-    return (o->kernel_fd >= 0 || o->resume_fd >= 0) && o->ram_mb >= 2 && o->ram_mb <= 3072 &&
+    if ((o->replay_fd >= 0 || o->record_fd >= 0) && o->ndisks)
+        return false; /* what disks answer is not recorded */
+    if ((o->replay_fd >= 0 && o->record_fd >= 0) ||
+        ((o->replay_fd >= 0 || o->record_fd >= 0) && o->restarts))
+        return false; /* a recording is of one life */
+    return (o->kernel_fd >= 0 || o->resume_fd >= 0 || o->replay_fd >= 0) && o->ram_mb >= 2 && o->ram_mb <= 3072 &&
            (unsigned)o->model <= HALTER_PC_PENTIUM_M;
 }
 

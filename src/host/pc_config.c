@@ -109,6 +109,8 @@ int pc_configure(struct halter_pc *pc, const struct halter_pc_options *o)
     write_number(out, "rtc", date(o));
     write_number(out, "icountQ16", o->icount_ns_q16);
     write_number(out, "sliceInsns", o->slice_insns);
+    if (o->stop_at)
+        write_number(out, "stopAt", o->stop_at);
     write_number(out, "trace", o->trace);
     write_number(out, "timeoutMs", o->timeout_ms);
     write_flag(out, "noReboot", o->no_reboot);
@@ -117,7 +119,9 @@ int pc_configure(struct halter_pc *pc, const struct halter_pc_options *o)
     write_flag(out, "channel", o->on_channel != NULL);
     write_script(out, o);
     if (!write_file(pc, "kernel", o->kernel_fd) || !write_file(pc, "initrd", o->initrd_fd) ||
-        !write_file(pc, "resume", o->resume_fd) || !write_file(pc, "save", o->save_fd) || !write_disks(pc, o))
+        !write_file(pc, "resume", o->resume_fd) || !write_file(pc, "save", o->save_fd) ||
+        !write_file(pc, "record", o->record_fd) || !write_file(pc, "replay", o->replay_fd) ||
+        !write_disks(pc, o))
         return HALTER_ESYSTEM;
     json_write(out, "}");
     if (!json_write_end(out))

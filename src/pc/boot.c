@@ -392,5 +392,7 @@ const char *pc_boot(struct pc *pc, const struct pc_image *image)
     put_bios_data(pc->ports.ram);
     set_up_pci(pc);
     enter(pc, kernel.entry);
+    if (pc->record.out.write)
+        record_state(pc);
     return NULL;
 }

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "cpu/cpu.h"
 #include "pc.h"
+#include "record.h"
 #include "virtio/block.h"
 #include "virtio/console.h"
 #include "virtio/rng.h"
@@ -49,6 +50,10 @@ struct pc {
     bool reset_asked; /* the reset line was pulled during this instruction */
     bool paused;
     bool ram_used;    /* something may have been written to the RAM that came zeroed */
+    bool running;             /* pc_run is at work */
+    uint64_t effects;         /* calls of ports in this slice: moments in a recording */
+    struct record record;
+    struct pc_replay *replay; /* or NULL */
     uint8_t logged_ports[0x10000 / 8]; /* unclaimed ports that have been told of */
     char message[200];                 /* what pc_boot and pc_load return */
 };

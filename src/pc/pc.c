@@ -122,12 +122,27 @@ static void virtio_complains(void *opaque, const struct virtio *virtio, const ch
     pc_log(opaque, PC_LOG_WARNING, buffer);
 }
 
+/* Around each call of a port that may bring something in. What comes in while it lasts has this
+ * moment in a recording, and comes in again right behind it in a replay. */
+static void begin_effect(struct pc *pc)
+{
+    pc->effects++;
+}
+
+static void end_effect(struct pc *pc)
+{
+    if (pc->replay)
+        replay_effect(pc->replay);
+}
+
 static void console_sent(void *opaque, unsigned number, uint8_t byte)
 {
     struct pc *pc = opaque;
 
+    begin_effect(pc);
     if (pc->ports.console_out)
         pc->ports.console_out(pc->ports.opaque, number, byte);
+    end_effect(pc);
 }
 
 static void screen_changed(void *opaque)
@@ -385,7 +400,7 @@ static bool sleep_on(struct pc *pc, uint64_t until_ns)
     return false;
 }
 
-enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
+static enum pc_stop run(struct pc *pc, struct pc_budget budget)
 {
     uint64_t start = cpu_insns(pc->cpu);
     unsigned idle_events = 0;
@@ -429,8 +444,21 @@ enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
     }
 }
 
+enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
+{
+    if (pc->record.out.write)
+        record_slice(pc, budget);
+    pc->effects = 0;
+    pc->running = true;
+    enum pc_stop stop = run(pc, budget);
+    pc->running = false;
+    return stop;
+}
+
 void pc_pause(struct pc *pc)
 {
+    if (pc->record.out.write && pc->running)
+        record_pause(pc);
     pc->paused = true;
     cpu_request_exit(pc->cpu);
 }
@@ -454,29 +482,48 @@ uint64_t pc_next_event_ns(const struct pc *pc)
 
 size_t pc_console_in(struct pc *pc, unsigned uart, const uint8_t *bytes, size_t count)
 {
+    size_t taken = 0;
+
     if (uart == PC_CONSOLE_VIRTIO)
-        return console_receive(&pc->console, bytes, count);
-    return uart < 2 ? uart_receive(&pc->uart[uart], bytes, count) : 0;
+        taken = console_receive(&pc->console, bytes, count);
+    else if (uart < 2)
+        taken = uart_receive(&pc->uart[uart], bytes, count);
+    if (taken && pc->record.out.write)
+        record_input(pc, RECORD_CONSOLE, uart, bytes, taken);
+    return taken;
 }
 
 bool pc_key_in(struct pc *pc, const uint8_t *codes, size_t count)
 {
-    return i8042_key(&pc->kbc, codes, count);
+    bool taken = i8042_key(&pc->kbc, codes, count);
+
+    if (taken && pc->record.out.write)
+        record_input(pc, RECORD_KEY, 0, codes, count);
+    return taken;
 }
 
 void pc_mouse_in(struct pc *pc, int dx, int dy, unsigned buttons)
 {
     i8042_mouse(&pc->kbc, dx, dy, buttons);
+    if (pc->record.out.write)
+        record_mouse(pc, dx, dy, buttons);
 }
 
 void pc_resize_in(struct pc *pc, uint16_t columns, uint16_t rows)
 {
+    const uint8_t size[] = {(uint8_t)columns, (uint8_t)(columns >> 8), (uint8_t)rows,
+                            (uint8_t)(rows >> 8)};
+
     console_resize(&pc->console, columns, rows);
+    if (pc->record.out.write)
+        record_input(pc, RECORD_RESIZE, 0, size, sizeof size);
 }
 
 void pc_seed_in(struct pc *pc, const uint8_t seed[PC_SEED])
 {
     rng_seed(&pc->rng, seed);
+    if (pc->record.out.write)
+        record_input(pc, RECORD_SEED, 0, seed, PC_SEED);
 }
 
 /* ---- Disks -------------------------------------------------------------------------------- */

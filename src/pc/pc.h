@@ -24,8 +24,8 @@ enum pc_log { PC_LOG_ERROR, PC_LOG_WARNING, PC_LOG_INFO, PC_LOG_TRACE };
 enum pc_trace { PC_TRACE_IO = 1, PC_TRACE_IRQ = 2 };
 
 /* The machine's whole outside world. The table is copied; `opaque` is handed back. A function may
- * be NULL: nothing then listens. They are called from inside pc_run and may call pc_pause, the
- * pc_*_in and the pc_block_* functions, nothing else. */
+ * be NULL: nothing then listens. They are called from inside pc_run and, but for `log` and
+ * `screen_changed`, may call pc_pause, the pc_*_in and the pc_block_* functions, nothing else. */
 struct pc_ports {
     void *opaque;
     uint8_t *ram;       /* recorded; borrowed, zeroed by the host, 64 KB aligned is fastest */

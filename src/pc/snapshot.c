@@ -341,6 +341,8 @@ const char *pc_load(struct pc *pc, struct pc_reader in)
         return "the snapshot is damaged: its hash is not that of its state";
     for (unsigned i = 0; i < PC_DISKS; i++)
         block_loaded(&pc->disk[i]);
+    if (pc->record.out.write)
+        record_state(pc);
     return NULL;
 }
 

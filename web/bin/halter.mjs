@@ -10,6 +10,7 @@ import {writeFile} from 'node:fs/promises';
 import {fileURLToPath} from 'node:url';
 import {PC} from '../pc-node.js';
 import {UsageError, help, parse} from '../cli/options.js';
+import {replay, replayHelp} from '../cli/replay.js';
 import {Terminal} from '../cli/terminal.js';
 
 const EXIT = {off: 0, script: 0, worker: 1, usage: 2, shutdown: 3, reset: 4, left: 5, killed: 5,
@@ -78,9 +79,10 @@ try {
     console.log(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version);
     process.exit(0);
   }
+  if (verb === 'replay') process.exit(await replay(args, findMachine, say));
   const options = verb === 'boot' ? parse(args) : null;
   if (!options || options.help) {
-    (options || verb === '--help' ? console.log : console.error)(help);
+    (options || verb === '--help' ? console.log : console.error)(options ? help : `${help}\n\n${replayHelp}`);
     process.exit(options || verb === '--help' ? 0 : EXIT.usage);
   }
   process.exitCode = await boot(options);

@@ -27,23 +27,38 @@ const NEVER = 0xffffffffffffffffn;
  * @property {(text: string, level: number) => void} [onLog]
  */
 
-const MAGIC = 'halterPC'; // src/pc/snapshot.c: then u32 format, u32 model, u64 bytes of RAM
+/** What a slice of a replay came to; the numbers of enum replay_result in src/pc/record.h. */
+export const Replay = Object.freeze({GOES_ON: 0, ENDED: 1, STOPPED: 2, WRONG: 3});
+
+/* Both begin with one of these, then u32 format, u32 model, u64 bytes of RAM. */
+const SNAPSHOT = 'halterPC'; // src/pc/snapshot.c
+const RECORDING = 'halterRc'; // src/pc/record.h
 const MB = 1048576;
 const LEAST_RAM_MB = 2, MOST_RAM_MB = 3072; // src/pc/pc.c
+
+/** @param {Uint8Array} bytes @param {string} magic @param {string} what */
+function describe(bytes, magic, what) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.length < 24 || String.fromCharCode(...bytes.subarray(0, 8)) !== magic)
+    throw new Error(`this is no ${what} of a PC`);
+  const model = view.getUint32(12, true), ramMb = Number(view.getBigUint64(16, true)) / MB;
+  const models = /** @type {(keyof typeof MODELS)[]} */ (Object.keys(MODELS));
+  const cpu = models.find((name) => MODELS[name] === model);
+  if (!cpu) throw new Error(`the ${what} is of a processor that is not known here`);
+  return {ramMb, cpu};
+}
 
 /**
  * The RAM and the processor that a snapshot is of.
  * @param {Uint8Array} bytes
  */
-export function describeSnapshot(bytes) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length < 24 || String.fromCharCode(...bytes.subarray(0, 8)) !== MAGIC)
-    throw new Error('this is no snapshot of a PC');
-  const model = view.getUint32(12, true), ramMb = Number(view.getBigUint64(16, true)) / MB;
-  const cpu = Object.keys(MODELS).find((name) => MODELS[/** @type {keyof typeof MODELS} */ (name)] === model);
-  if (!cpu) throw new Error('the snapshot is of a processor that is not known here');
-  return {ramMb, cpu};
-}
+export const describeSnapshot = (bytes) => describe(bytes, SNAPSHOT, 'snapshot');
+
+/**
+ * The RAM and the processor that a recording is of.
+ * @param {Uint8Array} bytes
+ */
+export const describeRecording = (bytes) => describe(bytes, RECORDING, 'recording');
 
 /** @param {bigint} ns */
 const toMs = (ns) => (ns === NEVER ? Infinity : Number(ns) / 1e6);
@@ -261,6 +276,27 @@ export class Machine {
     const wrong = this.#wasm.web_load();
     this.#loading = {bytes: new Uint8Array(0), at: 0};
     if (wrong) throw new Error(this.#string(wrong));
+  }
+
+  /**
+   * Brings a fresh machine into the first state of a recording; from then on only replaySlice() runs it.
+   * @param {Uint8Array} bytes
+   */
+  replay(bytes) {
+    this.#loading = {bytes, at: 0};
+    const wrong = this.#wasm.web_replay_begin();
+    if (wrong) throw new Error(this.#string(wrong));
+  }
+
+  /**
+   * Replays one slice, but no instruction beyond `stopAt`; a number of Replay. What differs from the
+   * recording is thrown.
+   * @param {bigint | null} [stopAt]
+   */
+  replaySlice(stopAt = null) {
+    const result = this.#wasm.web_replay_run(stopAt ?? NEVER);
+    if (result === Replay.WRONG) throw new Error(this.#string(this.#wasm.web_replay_wrong()));
+    return result;
   }
 
   /** Tells onLog the machine's state, for people. */

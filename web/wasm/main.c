@@ -10,6 +10,7 @@
  *
  * What the machine says comes out through the imported functions. */
 #include "pc/pace.h"
+#include "pc/record.h"
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
 #define IMPORT(name) __attribute__((import_module("halter"), import_name(#name))) name
@@ -201,6 +202,32 @@ int EXPORT(web_save)(void)
 const char *EXPORT(web_load)(void)
 {
     return pc_load(machine, (struct pc_reader){read_in, NULL});
+}
+
+/* ---- A recording, in place of a boot ------------------------------------------------------- */
+
+static struct pc_replay replay;
+
+/* The machine is to be of the model and RAM that the recording's header says. */
+const char *EXPORT(web_replay_begin)(void)
+{
+    struct pc_reader in = {read_in, NULL};
+    enum pc_model model;
+    uint32_t ram_bytes;
+    const char *wrong = pc_replay_open(in, &model, &ram_bytes);
+
+    return wrong ? wrong : pc_replay_begin(&replay, machine, in);
+}
+
+/* One slice; enum replay_result. */
+int EXPORT(web_replay_run)(uint64_t stop_at)
+{
+    return (int)pc_replay_run(&replay, stop_at);
+}
+
+const char *EXPORT(web_replay_wrong)(void)
+{
+    return replay.wrong;
 }
 
 static void tell_report(void *opaque, const char *text)

@@ -41,7 +41,7 @@ static void write_member(struct json_writer *out, const char *name, uint64_t val
     json_write_integer(out, (int64_t)value);
 }
 
-static const char *reason_of(const struct server *server, enum pc_stop stop)
+const char *end_reason(const struct server *server, enum pc_stop stop)
 {
     switch (stop) {
     case PC_OFF:
@@ -55,14 +55,24 @@ static const char *reason_of(const struct server *server, enum pc_stop stop)
     }
 }
 
-void end_say(struct server *server, enum pc_stop stop, const char *wrong)
+static void write_words(struct json_writer *out, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    json_write(out, ",\"");
+    json_write(out, name);
+    json_write(out, "\":");
+    json_write_string(out, text, strlen(text));
+}
+
+void end_say(struct server *server, const struct run_end *end)
 {
     const struct runner *runner = &server->runner;
     struct json_writer out;
 
     json_writer_init(&out);
     json_write(&out, "{\"reason\":\"");
-    json_write(&out, reason_of(server, stop));
+    json_write(&out, end->reason);
     json_write(&out, "\"");
     write_member(&out, "insns", pc_insns(runner->pc));
     write_member(&out, "ranInsns", pc_insns(runner->pc) - server->started_insns);
@@ -78,12 +88,11 @@ void end_say(struct server *server, enum pc_stop stop, const char *wrong)
                  (unsigned long long)pc_hash(runner->pc));
         json_write(&out, text);
     }
-    if (wrong) {
-        json_write(&out, ",\"saveWrong\":");
-        json_write_string(&out, wrong, strlen(wrong));
-    }
+    write_words(&out, "wrong", end->wrong);
+    write_words(&out, "saveWrong", end->save_wrong);
+    write_words(&out, "recordWrong", end->record_wrong);
     json_write(&out, ",\"report\":[");
-    if (stop == PC_SHUTDOWN)
+    if (end->report)
         end_report(server, &out);
     json_write(&out, "]}");
     if (!json_write_end(&out))

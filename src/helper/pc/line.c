@@ -38,7 +38,7 @@ static void push_keys(struct server *server)
 {
     const struct script_step *step = server->sending;
 
-    if (!step)
+    if (!step || server->replay_fd >= 0)
         return;
     server->sent += pc_console_in(server->runner.pc, 0, (const uint8_t *)step->send + server->sent,
                                   step->send_length - server->sent);
@@ -62,11 +62,14 @@ void line_output(void *opaque, unsigned port, uint8_t byte)
 
     if (!line->connected)
         return;
+    while (server->replay_fd >= 0 && line->output_count == OUT_BYTES && lines_flush(server))
+        server_receive(server, UINT64_MAX);
     if (line->output_count < OUT_BYTES)
         line->output[line->output_count++] = byte;
-    if (port == 0)
+    if (port == 0 && server->replay_fd < 0)
         script_type(server, script_see(&server->script, byte));
-    if (script_over(&server->script) || line->output_count >= OUT_HIGH)
+    /* A replay pauses where the recording did: its output is kept back between two slices. */
+    if (server->replay_fd < 0 && (script_over(&server->script) || line->output_count >= OUT_HIGH))
         pc_pause(server->runner.pc);
 }
 
@@ -107,7 +110,7 @@ void lines_feed(struct server *server)
 
         if (!line->connected)
             continue;
-        if (i > 0 || !server->sending)
+        if (server->replay_fd < 0 && (i > 0 || !server->sending))
             push_input(server, i);
         uint32_t grant = wire_stream_grant(&line->in);
         uint8_t body[4] = {(uint8_t)grant, (uint8_t)(grant >> 8), (uint8_t)(grant >> 16),

@@ -92,6 +92,13 @@ static void read_files(struct server *server, struct json_value config,
     map_file(server, config, "kernel", frame, &image->kernel, &image->kernel_bytes);
     map_file(server, config, "initrd", frame, &image->initrd, &image->initrd_bytes);
     server->save_fd = take_file(config, "save", frame);
+    server->record_fd = take_file(config, "record", frame);
+    server->replay_fd = take_file(config, "replay", frame);
+    server->stop_at = (uint64_t)number(config, "stopAt", INT64_MAX);
+    if (server->replay_fd >= 0) {
+        server->config.bare = true;
+        return;
+    }
     if (fd >= 0) {
         static struct file file;
         static struct pc_reader reader;
@@ -246,6 +253,42 @@ static void read_config(struct server *server, struct json_value config)
     c->ram = map;
 }
 
+/* A recording brings its own machine: it is to be what the host has made room for. */
+static void open_replay(struct server *server)
+{
+    static char wrong[128];
+    struct runner_config *c = &server->config;
+    struct file *file = &server->replay_file;
+    uint32_t ram_bytes;
+
+    file_init(file, server->replay_fd);
+    const char *fault = pc_replay_open(file_reader(file), &c->pc.model, &ram_bytes);
+    if (fault)
+        refuse(server, fault);
+    snprintf(wrong, sizeof(wrong), "the recording is of a machine with %u MB of RAM",
+             ram_bytes >> 20);
+    if (ram_bytes != c->ram_bytes)
+        refuse(server, wrong);
+}
+
+/* The run begins to be written down, or what was written down is brought into its first state. */
+static void begin_tape(struct server *server)
+{
+    struct pc *pc = server->runner.pc;
+    const char *wrong = NULL;
+
+    if (server->replay_fd >= 0) {
+        wrong = pc_replay_begin(&server->replay, pc, file_reader(&server->replay_file));
+    } else if (server->record_fd >= 0) {
+        file_init(&server->record_file, server->record_fd);
+        if (!pc_record_begin(pc, file_writer(&server->record_file)))
+            wrong = server->record_file.error ? strerror(server->record_file.error)
+                                              : "the recording cannot be written";
+    }
+    if (wrong)
+        refuse(server, wrong);
+}
+
 void load_wait(struct server *server)
 {
     struct wire_frame frame;
@@ -269,6 +312,8 @@ void load_wait(struct server *server)
     choose_seed(server);
     read_script(server, config);
     go_on(server, config);
+    if (server->replay_fd >= 0)
+        open_replay(server);
     const struct runner_host host = {.opaque = server,
                                      .console_out = line_output,
                                      .block = serve_block,
@@ -282,6 +327,7 @@ void load_wait(struct server *server)
         refuse(server, wrong);
     if (server->config.resume && !server->config.pc.exact)
         pc_seed_in(server->runner.pc, server->config.pc.seed);
+    begin_tape(server);
     if (!disks_start(&server->disks, server->config.pc.exact))
         refuse(server, "the thread for its disks cannot be started");
 }

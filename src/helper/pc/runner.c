@@ -46,6 +46,8 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
     runner->pc = pc_init(runner->memory, &config->pc, &ports);
     if (!runner->pc)
         return "a PC cannot have this much RAM, or such disks";
+    if (config->bare)
+        return NULL;
     wrong =
         config->resume ? pc_load(runner->pc, *config->resume) : pc_boot(runner->pc, &config->image);
     if (wrong)
@@ -128,4 +130,17 @@ enum pc_stop runner_run(struct runner *runner)
         runner->stats.slept_ns += nap ? host->now_ns(host->opaque) - began : 0;
         runner->stats.lost_ns = runner->pace.lost_ns;
     }
+}
+
+enum replay_result runner_replay(struct runner *runner, struct pc_replay *replay, uint64_t stop_at)
+{
+    struct runner_host *host = &runner->host;
+    enum replay_result result;
+
+    while ((result = pc_replay_run(replay, stop_at)) == REPLAY_GOES_ON) {
+        runner->stats.slices++;
+        if (!host->attend(host->opaque, runner->pc, 0))
+            break;
+    }
+    return result;
 }

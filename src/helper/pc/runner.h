@@ -6,6 +6,7 @@
 #define HALTER_RUNNER_H
 
 #include "pc/pace.h"
+#include "pc/record.h"
 
 struct runner_host {
     void *opaque;
@@ -24,6 +25,7 @@ struct runner_config {
     struct pc_config pc;
     struct pc_image image;          /* its kernel may be NULL where a snapshot is resumed */
     const struct pc_reader *resume; /* the snapshot to go on from, in place of a boot, or NULL */
+    bool bare;                      /* nothing is loaded at all: a replay brings its own */
     uint8_t *ram;                   /* borrowed, zeroed */
     uint32_t ram_bytes;
     uint32_t icount_q16;  /* 0: real time */
@@ -52,6 +54,10 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
 /* Runs until the guest ends (PC_OFF, PC_SHUTDOWN, or PC_RESET with no_reboot) or attend says so
  * (PC_PAUSED). */
 enum pc_stop runner_run(struct runner *runner);
+
+/* Runs what was recorded, as fast as it goes, no further than `stop_at`; attend may end it sooner,
+ * with REPLAY_GOES_ON. */
+enum replay_result runner_replay(struct runner *runner, struct pc_replay *replay, uint64_t stop_at);
 
 void runner_destroy(struct runner *runner);
 

@@ -106,6 +106,30 @@ void server_receive(struct server *server, uint64_t ns)
         server_breach(wire_fault_text(cut));
 }
 
+/* ---- a recording -------------------------------------------------------------------------------
+ */
+
+/* A helper that is killed leaves all but the last second. */
+static void record_flush(struct server *server)
+{
+    uint64_t now = server_now_ns();
+
+    if (server->record_fd < 0 || now - server->flushed_ns < 1000000000u)
+        return;
+    server->flushed_ns = now;
+    file_flush(&server->record_file);
+}
+
+static const char *record_finish(struct server *server)
+{
+    if (server->record_fd < 0)
+        return NULL;
+    if (pc_record_end(server->runner.pc) && file_flush(&server->record_file))
+        return NULL;
+    return server->record_file.error ? strerror(server->record_file.error)
+                                     : "the recording could not be made";
+}
+
 /* ---- between two slices ------------------------------------------------------------------------
  */
 
@@ -122,6 +146,7 @@ bool serve_attend(void *opaque, struct pc *pc, uint64_t nap_ns)
     bool full;
 
     lines_flush(server);
+    record_flush(server);
     if (script_over(&server->script))
         return false;
     server->timed_out = server->timeout_ns && elapsed >= server->timeout_ns;
@@ -141,8 +166,7 @@ bool serve_attend(void *opaque, struct pc *pc, uint64_t nap_ns)
     return true;
 }
 
-void serve_block(void *opaque, struct pc *pc, unsigned disk,
-                 const struct pc_block_request *request)
+void serve_block(void *opaque, struct pc *pc, unsigned disk, const struct pc_block_request *request)
 {
     struct server *server = opaque;
 
@@ -154,17 +178,40 @@ static void keep_alive(void *opaque)
     server_receive(opaque, 0);
 }
 
+static void run(struct server *server, struct run_end *end)
+{
+    enum pc_stop stop;
+
+    lines_feed(server);
+    if (!server->sending)
+        script_type(server, script_start(&server->script));
+    stop = runner_run(&server->runner);
+    end->reason = end_reason(server, stop);
+    end->report = stop == PC_SHUTDOWN;
+}
+
+static void replay(struct server *server, struct run_end *end)
+{
+    enum replay_result result = runner_replay(&server->runner, &server->replay, server->stop_at);
+
+    end->reason = result == REPLAY_GOES_ON ? end_reason(server, PC_PAUSED)
+                  : result == REPLAY_WRONG ? "replay wrong"
+                                           : "replayed";
+    end->report = result == REPLAY_STOPPED;
+    end->wrong = server->replay.wrong;
+}
+
 /* What the guest printed last goes out as far as the host takes it within the host's own patience.
  */
-static void finish(struct server *server, enum pc_stop stop)
+static void finish(struct server *server, struct run_end *end)
 {
-    const char *wrong = NULL;
     uint64_t bytes;
 
     lines_flush(server);
-    wrong = disks_commit(&server->disks, keep_alive, server);
-    if (!wrong && server->save_fd >= 0)
-        wrong = save_to(server, server->save_fd, &bytes);
+    end->record_wrong = record_finish(server);
+    end->save_wrong = disks_commit(&server->disks, keep_alive, server);
+    if (!end->save_wrong && server->save_fd >= 0)
+        end->save_wrong = save_to(server, server->save_fd, &bytes);
     for (;;) {
         order_do(server);
         lines_flush(server);
@@ -172,7 +219,7 @@ static void finish(struct server *server, enum pc_stop stop)
             break;
         server_receive(server, UINT64_MAX);
     }
-    end_say(server, stop, wrong);
+    end_say(server, end);
 }
 
 static void say_hello(struct server *server, const struct helper_start *start,
@@ -211,10 +258,12 @@ int serve(int argc, char **argv)
     server_send(&server, WIRE_LOADED, 0, server.load_id, NULL, 0);
     server.started_ns = server_now_ns();
     server.started_insns = pc_insns(server.runner.pc);
-    lines_feed(&server);
-    if (!server.sending)
-        script_type(&server, script_start(&server.script));
-    finish(&server, runner_run(&server.runner));
+    struct run_end end = {0};
+    if (server.replay_fd >= 0)
+        replay(&server, &end);
+    else
+        run(&server, &end);
+    finish(&server, &end);
     runner_destroy(&server.runner);
     return HELPER_EXIT_EOF;
 }

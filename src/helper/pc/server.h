@@ -5,6 +5,7 @@
 #define HALTER_PC_SERVER_H
 
 #include "disks.h"
+#include "file.h"
 #include "runner.h"
 #include "script.h"
 #include "wire/frame.h"
@@ -46,7 +47,11 @@ struct server {
     struct order order;
     struct disks disks;
     char command_line[4096];
-    int save_fd; /* where a snapshot goes at the end, or -1 */
+    int save_fd;              /* where a snapshot goes at the end, or -1 */
+    int record_fd, replay_fd; /* -1: none */
+    uint64_t stop_at, flushed_ns;
+    struct file record_file, replay_file;
+    struct pc_replay replay;
     uint64_t timeout_ns, started_ns, started_insns;
     bool timed_out, verbose, hash;
 };
@@ -92,8 +97,15 @@ void order_do(struct server *server);
 /* Writes a snapshot to `fd`, answering the host's heartbeat meanwhile. NULL, or what is wrong. */
 const char *save_to(struct server *server, int fd, uint64_t *bytes);
 
-/* end.c: the last VALUE; `wrong` is why the snapshot at the end was not written, or NULL. */
-void end_say(struct server *server, enum pc_stop stop, const char *wrong);
+/* end.c: the last VALUE. */
+struct run_end {
+    const char *reason;
+    bool report;                           /* with the state of the machine */
+    const char *wrong;                     /* what is wrong with a replay, or NULL */
+    const char *save_wrong, *record_wrong; /* why they were not written, or NULL */
+};
+void end_say(struct server *server, const struct run_end *end);
+const char *end_reason(const struct server *server, enum pc_stop stop);
 struct json_writer;
 /* The state of the machine for people, as the members of a JSON array. */
 void end_report(struct server *server, struct json_writer *out);

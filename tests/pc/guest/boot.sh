@@ -74,6 +74,18 @@ goes_on_from_a_snapshot() {
     [ -n "$resumed" ] && [ "$resumed" = "$(hash_of)" ]
 }
 
+runs_again_what_was_recorded() { # in real time, with keys that came when they came
+    boot vmlinux-686 --hash --record "$work/tape" --until '# ' \
+        --send 'date; sleep 1; head -c 8 /dev/urandom | xxd; poweroff -f\n' || return 1
+    first=$(hash_of)
+    grep -v '^halter boot' "$work/out" >"$work/said"
+    "$halter" boot --replay "$work/tape" --hash </dev/null >"$work/out" 2>&1 || return 1
+    [ -n "$first" ] && [ "$first" = "$(hash_of)" ] || return 1
+    grep -v '^halter boot' "$work/out" | cmp - "$work/said" || return 1
+    head -c "$(($(stat -c %s "$work/tape") / 2))" "$work/tape" >"$work/half"
+    status_is 8 "$halter" boot --replay "$work/half" </dev/null
+}
+
 reboots() {
     boot vmlinux-686 --icount --stats --until '# ' --send 'reboot -f\n' --until 'BOOT-OK' \
         --until '# ' --send 'poweroff -f\n' && said ' 2 boots'
@@ -114,6 +126,7 @@ check 'a Pentium III does' reaches_a_shell vmlinux-686 pentium3
 check 'a Pentium Pro does' reaches_a_shell vmlinux-686 p6
 check 'a run is the same each time, in slices of any length' the_same_run_each_time
 check 'a snapshot goes on as if nothing had been' goes_on_from_a_snapshot
+check 'a recorded run runs again to the last bit' runs_again_what_was_recorded
 check 'a reboot boots again' reboots
 check 'a panic ends the run when asked' status_is 4 panics
 check 'an idle guest sleeps, and knows the time' sleeps_in_real_time

@@ -70,8 +70,26 @@ powers_off_in_real_time() {
     [ $status = 0 ] && [ "$asleep" -ge 2 ]
 }
 
+# Recorded natively in real time, with a reboot in it; run again here, and looked at in the middle.
+recordings_cross() {
+    kernel=vmlinux-686
+    "$halter" boot "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --timeout 240 --hash \
+        --record "$work/tape" --until '# ' --send 'date; reboot -f\n' --until BOOT-OK \
+        </dev/null >"$work/said" 2>"$work/out" || return 1
+    first=$(hash_of)
+    "$node" "$runner" replay --wasm "$wasm" --hash "$work/tape" >"$work/said-again" 2>"$work/out" || {
+        cat "$work/out"
+        return 1
+    }
+    [ -n "$first" ] && [ "$first" = "$(hash_of)" ] && cmp "$work/said" "$work/said-again" || return 1
+    "$halter" boot --replay "$work/tape" --stop-at 123456789 </dev/null >/dev/null 2>"$work/at-native"
+    "$node" "$runner" replay --wasm "$wasm" --stop-at 123456789 "$work/tape" >/dev/null 2>"$work/at-wasm"
+    grep -q eip "$work/at-native" && cmp "$work/at-native" "$work/at-wasm"
+}
+
 check 'the 686 kernel ends in the same state as natively' same_state vmlinux-686
 check 'the 686-pae kernel does' same_state vmlinux-686-pae
 check 'a snapshot goes from native to wasm and back' snapshots_cross
+check 'a recording runs again as wasm, and stops at the same instruction' recordings_cross
 check 'an idle guest sleeps, and powers off' powers_off_in_real_time
 echo "1..$count"
