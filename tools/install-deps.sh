@@ -8,10 +8,10 @@ set -eu
 packages="
     build-essential clang llvm libclang-rt-dev meson ninja-build pkg-config
     libjavascriptcoregtk-4.1-dev libseccomp-dev libcurl4-openssl-dev libsqlite3-dev
-    libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps
+    libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps openssl
     zlib1g-dev liblzma-dev libzstd-dev liblz4-dev
-    cpio gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
-    chromium
+    cpio kmod e2fsprogs gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
+    libmicrohttpd-dev chromium fonts-dejavu-core
     $*
 "
 
