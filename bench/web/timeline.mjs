@@ -7,7 +7,7 @@
 /** @typedef {{kind: string, beginMs: number, endMs: number}} Span */
 
 const SHOWN_MS = 120;
-const WIDTH = 960, LEFT = 130, RIGHT = 20, LANE = 46, TOP = 44;
+const WIDTH = 960, LEFT = 140, RIGHT = 40, LANE = 46, TOP = 44;
 
 /** The middle of a run, when the engine has compiled what it will. @param {Span[]} spans */
 function window(spans) {
@@ -36,7 +36,7 @@ export function drawTimelines(lanes) {
     `<rect class="gap" x="${LEFT + 130}" y="12" width="12" height="12"/><text x="${LEFT + 148}" y="23">the event loop’s turn</text>`];
   lanes.forEach(({name, note, spans}, i) => {
     const y = TOP + i * (LANE + 16), shown = window(spans);
-    out.push(`<text class="name" x="0" y="${y + 18}">${name}</text><text class="note" x="0" y="${y + 34}">${note}</text>`);
+    out.push(`<text class="name" x="4" y="${y + 18}">${name}</text><text class="note" x="4" y="${y + 34}">${note}</text>`);
     for (const {kind, beginMs, endMs} of shown)
       if (kind !== 'nap') out.push(`<rect class="${kind}" x="${x(beginMs)}" y="${y}" width="${Math.max(0.4, (endMs - beginMs) * scale).toFixed(1)}" height="${LANE - 8}"/>`);
     out.push(`<text class="note" x="${LEFT}" y="${y + LANE + 6}">duty ratio ${duty(spans).toFixed(3)}</text>`);

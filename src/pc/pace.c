@@ -6,6 +6,7 @@
 #define LAG_LEAST     500000    /* a shorter lag is not worth a slice */
 #define LAG_MOST      100000000 /* what lies further back is given up */
 #define CATCH_UP      4         /* guest time goes at most so many times faster than the clock */
+#define SLOWEST_NS    600       /* of an instruction: a kernel may get lost in longer ones */
 #define ICOUNT_INSNS  2000000   /* of a deterministic slice: its length changes nothing */
 #define MEASURE_INSNS 10000
 #define MEASURE_NS    10000
@@ -45,10 +46,11 @@ static struct pc_budget real_time(struct pace *pace, uint64_t now_ns, uint64_t g
     insns = pace->insns_per_ms * slice / 1000000 + 1;
     rate = (lag << 16) / insns;
     fastest = ((uint64_t)CATCH_UP << 16) * 1000000 / pace->insns_per_ms;
+    fastest = clamp(fastest, 1, (uint64_t)SLOWEST_NS << 16);
     return (struct pc_budget){
         .max_insns = insns,
         .until_ns = target,
-        .ns_per_insn_q16 = (uint32_t)clamp(rate, 1, clamp(fastest, 1, UINT32_MAX)),
+        .ns_per_insn_q16 = (uint32_t)clamp(rate, 1, fastest),
     };
 }
 

@@ -14,7 +14,7 @@ const {chromium} = /** @type {typeof import('playwright-core')} */ (
 export async function openChromium() {
   const home = mkdtempSync(path.join(os.tmpdir(), 'halter-chromium-'));
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', timeout: 120000,
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', timeout: 300000,
     args: ['--disable-gpu', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
     env: {...process.env, HOME: home},
   });

@@ -72,7 +72,7 @@ test('a page stays alive while its guest computes, and keys get through', async 
       on: {console: ({bytes}) => (text += String.fromCharCode(...bytes))}});
     const timer = setInterval(() => ticks++, 10);
     const until = async (what) => {
-      for (const limit = Date.now() + 120000; !text.includes(what);) {
+      for (const limit = Date.now() + 300000; !text.includes(what);) {
         if (Date.now() > limit) throw new Error(`no ${what}: ${text.slice(-200)}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }

@@ -91,3 +91,11 @@ test('a deadline shorter than the heartbeat is looked at as often', () => {
   }});
   assert.equal(interval, 200);
 });
+
+test('the deadline may be changed', () => {
+  const heart = makeHeart();
+  heart.beat.deadlineMs = 2000;
+  heart.pass(1000, 2);
+  heart.turn();
+  assert.equal(heart.silentMs, 2000);
+});

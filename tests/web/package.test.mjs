@@ -52,7 +52,7 @@ async function boots(url) {
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
   await page.goto(url);
-  await page.waitForFunction(() => document.title !== 'no', null, {timeout: 120000}).catch((error) => {
+  await page.waitForFunction(() => document.title !== 'no', null, {timeout: 300000}).catch((error) => {
     throw new Error(`${error.message}\n${errors.join('\n')}`);
   });
   assert.equal(await page.title(), TITLE, errors.join('\n'));
@@ -73,7 +73,7 @@ test('in Node', () => {
     import {Pump} from 'halter/pump';
     const pc = await PC.boot({kernel: process.argv[2] + '/vmlinux-686', initrd: process.argv[2] + '/initramfs.cpio.gz', script: [{until: 'BOOT-OK'}]});
     console.log((await pc.exited).reason, typeof Pump);`);
-  const {stdout, stderr} = spawnSync(process.execPath, ['node.mjs', guest], {cwd: work, encoding: 'utf8', timeout: 120000});
+  const {stdout, stderr} = spawnSync(process.execPath, ['node.mjs', guest], {cwd: work, encoding: 'utf8', timeout: 300000});
   assert.equal(stdout, 'script function\n', stderr);
 });
 

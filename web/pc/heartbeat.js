@@ -60,6 +60,11 @@ export class Heartbeat {
     });
   }
 
+  /** From the next tick on. @param {number} ms */
+  set deadlineMs(ms) {
+    this.#options.deadlineMs = ms;
+  }
+
   /** An answer. @param {number} id */
   heard(id) {
     if (id === this.#id) this.#answered = true;

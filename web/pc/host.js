@@ -102,6 +102,7 @@ export class HostedPC extends Emitter {
   /** @type {State} */ #state = 'loading';
   /** @type {Waiting | null} */ #booting = null;
   /** @type {Map<number, Waiting>} */ #asked = new Map();
+  #deadlineMs;
   #nextId = 1;
   #generation = 0;
   /** @type {Uint8Array | null} */ #snapshot = null;
@@ -133,6 +134,7 @@ export class HostedPC extends Emitter {
     super();
     this.#options = options;
     this.#platform = platform;
+    this.#deadlineMs = options.deadlineMs ?? 10000;
     if (!options.kernel && !options.resume) throw new TypeError('a PC needs a kernel, or a snapshot to resume');
     for (const [name, listener] of Object.entries(options.on ?? {}))
       if (listener) this.on(/** @type {keyof Events} */ (name), /** @type {any} */ (listener));
@@ -145,6 +147,16 @@ export class HostedPC extends Emitter {
   /** How often it was started. */
   get generation() {
     return this.#generation;
+  }
+
+  /** How long the Worker may be silent; may be changed at any time. */
+  get deadlineMs() {
+    return this.#deadlineMs;
+  }
+
+  set deadlineMs(ms) {
+    this.#deadlineMs = ms;
+    if (this.#heartbeat) this.#heartbeat.deadlineMs = ms;
   }
 
   // ---- Birth and death ----------------------------------------------------------------------
@@ -181,7 +193,7 @@ export class HostedPC extends Emitter {
         return;
       }
       this.#heartbeat = new Heartbeat({
-        every: this.#platform.every, heartbeatMs: o.heartbeatMs ?? 1000, deadlineMs: o.deadlineMs ?? 10000,
+        every: this.#platform.every, heartbeatMs: o.heartbeatMs ?? 1000, deadlineMs: this.#deadlineMs,
         ping: (id) => this.#link?.post({type: 'ping', id}),
         expired: (ms) => generation === this.#generation && o.strategy !== 'none' &&
             this.#lost('deadline', `the Worker did not answer for ${Math.round(ms / 1000)} s: terminated`),

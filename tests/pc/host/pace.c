@@ -92,6 +92,24 @@ static void a_host_that_was_away_does_not_make_the_guest_race(void **state)
     assert_in_range(s.now - s.pace.origin_ns - s.guest, 0, 20 * MS); /* and caught up again */
 }
 
+/* A host that hardly runs it gives the guest less time, not a processor so slow that a kernel
+ * spends all of it in its ticks: at 900 ns an instruction Debian's stops for good. */
+static void a_starved_guest_loses_time_and_not_its_speed(void **state)
+{
+    (void)state;
+    struct sim s;
+
+    start(&s, 1000);
+    for (unsigned i = 0; i < 100; i++) {
+        struct pc_budget budget = pace_slice(&s.pace, s.now, s.guest);
+
+        assert_in_range(budget.ns_per_insn_q16, 1, 600 << 16);
+        step(&s);
+        s.now += 200 * MS;
+    }
+    assert_true(s.pace.lost_ns > 100 * 50 * MS);
+}
+
 static void a_halted_guest_sleeps_until_its_event(void **state)
 {
     (void)state;
@@ -139,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_busy_guest_keeps_up_with_the_clock),
         cmocka_unit_test(a_host_that_was_away_does_not_make_the_guest_race),
+        cmocka_unit_test(a_starved_guest_loses_time_and_not_its_speed),
         cmocka_unit_test(a_halted_guest_sleeps_until_its_event),
         cmocka_unit_test(a_resumed_guest_goes_on_from_its_time),
         cmocka_unit_test(deterministic_time_is_a_constant),
