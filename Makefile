@@ -7,7 +7,7 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web demo check soak bench install clean
+.PHONY: all deps guest web demo check soak bench install clean serve site screenshots check-page
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -21,6 +21,21 @@ $(BUILD)/build.ninja: | deps
 
 guest web: all
 	ninja -C $(BUILD) $@
+
+# The page in a browser's tab, at the address that this prints.
+site: all
+	ninja -C $(BUILD) site
+
+serve: site guest
+	$(BUILD)/halter serve
+
+# What is too long for `make check`: the page in Firefox, a thousand PCs in one tab, five minutes in a
+# hidden one, and a deterministic boot in both browsers against the native one.
+check-page: all
+	ninja -C $(BUILD) page-firefox page-same page-same-firefox page-cycles page-hidden
+
+screenshots: all
+	OUT=$(CURDIR)/docs/images ninja -C $(BUILD) page-screenshots
 
 # Only the programs: the tests take longer to build than the demo to run.
 demo: $(BUILD)/build.ninja
