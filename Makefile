@@ -7,7 +7,8 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web demo check soak bench install clean serve site screenshots check-page
+.PHONY: all deps guest web npm demo check types soak bench bench-web install clean \
+	site serve screenshots check-page
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -32,10 +33,18 @@ serve: site guest
 # What is too long for `make check`: the page in Firefox, a thousand PCs in one tab, five minutes in a
 # hidden one, and a deterministic boot in both browsers against the native one.
 check-page: all
+	tools/install-deps.sh firefox-esr xvfb
 	ninja -C $(BUILD) page-firefox page-same page-same-firefox page-cycles page-hidden
 
 screenshots: all
+	tools/install-deps.sh pngquant
 	OUT=$(CURDIR)/docs/images ninja -C $(BUILD) page-screenshots
+
+# What `npm publish` would take: build/web/halter-VERSION.tgz, with its types.
+npm: deps
+	tools/npm.sh web
+	$(MAKE) web
+	cd $(BUILD)/web && npm pack ./package
 
 # Only the programs: the tests take longer to build than the demo to run.
 demo: $(BUILD)/build.ninja
@@ -45,18 +54,32 @@ demo: $(BUILD)/build.ninja
 check: | deps
 	tools/check.sh
 
-# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; ten million cases
-# against the processor. A part of each is in `make check`.
+# share/*.d.ts, held against TypeScript's compiler.
+types: | deps
+	tests/types/run.sh
+
+# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; state through
+# a thousand ends of each process; ten million cases against the processor. A part of each is in `make check`.
 soak: all
 	$(BUILD)/tests/host/host-soak 10000
 	$(BUILD)/tests/host/host-endurance 1800
+	$(BUILD)/tests/services/test_state_end 1000
 	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
 
 bench: all
 	bench/run.sh $(BUILD)
 
+# What a yield costs, in Node, Chromium and Firefox: a quarter of an hour on an idle machine.
+bench-web: guest web
+	tools/install-deps.sh firefox-esr seabios
+	tools/npm.sh bench/web
+	node bench/web/bench.mjs $(BUILD) build-guest --svg docs/images/pump.svg
+
 install: all
 	meson install -C $(BUILD) --no-rebuild
+	if [ -s build-guest/initramfs.cpio.gz ]; then \
+	    install -D -m644 -t $(DESTDIR)$(prefix)/share/halter/guest \
+	        build-guest/vmlinux-686 build-guest/initramfs.cpio.gz; fi
 
 clean:
 	rm -rf $(BUILD) build-* demo-out
