@@ -7,7 +7,8 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web npm demo check types soak bench bench-pc bench-web install clean
+.PHONY: all deps guest web npm site serve screenshots demo check check-page types soak bench bench-pc bench-web \
+	install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -21,6 +22,23 @@ $(BUILD)/build.ninja: | deps
 
 guest web: all
 	ninja -C $(BUILD) $@
+
+# The page in a browser's tab, at the address that this prints.
+site: all
+	ninja -C $(BUILD) site
+
+serve: site guest
+	$(BUILD)/halter serve
+
+# What is too long for `make check`: the page in Firefox, a thousand PCs in one tab, five minutes in a
+# hidden one, and a deterministic boot in both browsers against the native one.
+check-page: all
+	tools/install-deps.sh firefox-esr xvfb
+	ninja -C $(BUILD) page-firefox page-same page-same-firefox page-cycles page-hidden
+
+screenshots: all
+	tools/install-deps.sh pngquant
+	OUT=$(CURDIR)/docs/images ninja -C $(BUILD) page-screenshots
 
 # What `npm publish` would take: build/web/halter-VERSION.tgz, with its types.
 npm: deps

@@ -25,10 +25,19 @@ const WATCHED = 256; // characters of the console that the end of the boot is lo
 /** @type {PC | null} */ let pc = null;
 /** @type {Choice | null} */ let choice = null;
 
-const terminal = new Console({
-  type: (text) => pc?.send(text).catch(() => {}), // it has ended: exit has said so
-  leave: () => byId('pause').focus(),
-});
+/** @type {Console | null} */ let terminal = null; // made when its place is first shown: it measures itself
+
+function openTerminal() {
+  terminal ??= new Console({
+    type: (text) => pc?.send(text).catch(() => {}), // it has ended: exit has said so
+    leave: () => byId('pause').focus(),
+  });
+  terminal.fit();
+  terminal.clear();
+  terminal.forReaders = /** @type {HTMLInputElement} */ (byId('reader')).checked;
+  return terminal;
+}
+
 const chooser = new Chooser((chosen) => void start(chosen));
 
 /** @param {'choose' | 'machine'} view */
@@ -37,7 +46,6 @@ function show(view) {
   byId('choose').hidden = view !== 'choose';
   for (const id of ['machine', 'tools', 'status']) byId(id).hidden = view !== 'machine';
   byId('subject').textContent = view === 'machine' ? choice?.name ?? '' : 'A PC in this tab';
-  if (view === 'machine') terminal.fit();
 }
 
 /** @param {unknown} error */
@@ -62,13 +70,12 @@ async function start(chosen) {
   choice = chosen;
   clearTrouble();
   clearStats();
-  terminal.clear();
-  terminal.forReaders = /** @type {HTMLInputElement} */ (byId('reader')).checked;
   byId('ended').hidden = true;
   enable(true);
   show('machine');
   showState('loading');
-  terminal.focus();
+  const screen = openTerminal();
+  screen.focus();
   const watch = bootWatch(chosen);
   try {
     const mine = await PC.boot({
@@ -78,7 +85,7 @@ async function start(chosen) {
         console: ({bytes, uart}) => {
           if (uart !== 0) return undefined;
           watch(bytes);
-          return terminal.write(bytes);
+          return screen.write(bytes);
         },
         state: (state) => {
           showState(state);
@@ -86,7 +93,7 @@ async function start(chosen) {
         },
         stats: showStats,
         restart: ({reason, message: why}) => {
-          terminal.clear();
+          screen.clear();
           clearStats();
           if (reason !== 'killed') showTrouble(`${why}. It was started again.`);
         },
@@ -95,7 +102,7 @@ async function start(chosen) {
     });
     pc = mine;
     watch(null);
-    Object.assign(globalThis, {pc, terminal}); // for the curious, and for tests
+    Object.assign(globalThis, {pc, terminal: screen}); // for the curious, and for tests
   } catch (error) {
     showTrouble(`The PC does not start: ${message(error)}`);
   }
@@ -135,7 +142,7 @@ onButton('pause', (it) => {
   else it.pause();
 });
 onButton('restart', async (it) => {
-  terminal.focus();
+  terminal?.focus();
   await it.restart();
 });
 onButton('kill', (it) => it.kill());
@@ -147,12 +154,12 @@ onButton('save', async (it) => {
   void chooser.showSaved();
 });
 onButton('paste', async () => {
-  terminal.paste(await navigator.clipboard.readText());
-  terminal.focus();
+  terminal?.paste(await navigator.clipboard.readText());
+  terminal?.focus();
 });
 byId('copy').addEventListener('click', async () => {
   try {
-    showNote(`Copied ${await terminal.copy()} characters.`);
+    if (terminal) showNote(`Copied ${await terminal.copy()} characters.`);
   } catch (error) {
     showTrouble(`Copy: ${message(error)}`);
   }
@@ -166,7 +173,7 @@ byId('other').addEventListener('click', () => {
 addEventListener('keydown', (event) => {
   if (event.key !== 'F6' || event.defaultPrevented || byId('machine').hidden) return;
   event.preventDefault();
-  terminal.focus();
+  terminal?.focus();
 });
 
 // ---- The beginning ----------------------------------------------------------------------------
