@@ -141,8 +141,7 @@ bool serve_attend(void *opaque, struct pc *pc, uint64_t nap_ns)
     return true;
 }
 
-void serve_block(void *opaque, struct pc *pc, unsigned disk,
-                 const struct pc_block_request *request)
+void serve_block(void *opaque, struct pc *pc, unsigned disk, const struct pc_block_request *request)
 {
     struct server *server = opaque;
 
