@@ -7,7 +7,7 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web demo check soak bench install clean
+.PHONY: all deps guest web demo check soak debian-disk bench install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -31,11 +31,16 @@ check: | deps
 	tools/check.sh
 
 # 100 plugins, 10 000 kills and restarts; half an hour of everything at once; ten million cases
-# against the processor. A part of each is in `make check`.
+# against the processor; a thousand power cuts while a guest writes. A part of each is in `make check`.
 soak: all
 	$(BUILD)/tests/host/host-soak 10000
 	$(BUILD)/tests/host/host-endurance 1800
 	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
+	tests/pc/guest/cuts.sh $(BUILD)/halter $(BUILD)/guest 200
+
+# A disk with a Debian system, for `halter boot --ram 256 --disk debian.img`.
+debian-disk: guest
+	tools/guest/debian-disk.sh debian.img python3 p7zip-full openssl gcc libc6-dev
 
 bench: all
 	bench/run.sh $(BUILD)

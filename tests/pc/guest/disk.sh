@@ -51,7 +51,7 @@ holds() { # NAME FILE TEXT
 }
 
 guest_of() { # SCRIPT: until the prompt, then these lines, then off
-    echo "mount -t ext4 /dev/vda /mnt && $1; umount /mnt; poweroff -f\\n"
+    printf '%s' "mount -t ext4 /dev/vda /mnt && $1; umount /mnt; poweroff -f\\n"
 }
 
 writes_and_keeps() {
