@@ -7,8 +7,8 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web npm site serve screenshots demo check check-page types soak bench bench-pc bench-web \
-	install clean
+.PHONY: all deps guest web npm site serve screenshots debian-disk demo check check-page types soak \
+	bench bench-pc bench-web install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -58,14 +58,20 @@ check: | deps
 types: | deps
 	tests/types/run.sh
 
-# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; state through
-# a thousand ends of each process; ten million cases against the processor. A part of each is in `make check`.
+# 100 plugins, 10 000 kills and restarts; half an hour of everything at once; state through a thousand
+# ends of each process; ten million cases against the processor; all of the guest's programs; 200 power
+# cuts while a guest writes. A part of each is in `make check`.
 soak: all guest web
 	$(BUILD)/tests/host/host-soak 10000
 	$(BUILD)/tests/host/host-endurance 1800
 	$(BUILD)/tests/services/test_state_end 1000
 	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
 	tests/pc/guest/programs.sh $(BUILD)/halter build-guest node web/bin/halter.mjs $(BUILD)/web/package/pc.wasm all
+	tests/pc/guest/cuts.sh $(BUILD)/halter $(BUILD)/guest 200
+
+# A disk with a Debian system, for `halter boot --ram 256 --disk debian.img`.
+debian-disk: guest
+	tools/guest/debian-disk.sh debian.img python3 p7zip-full openssl gcc libc6-dev
 
 bench: all
 	bench/run.sh $(BUILD)

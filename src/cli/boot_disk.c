@@ -63,8 +63,7 @@ static bool open_disk(struct boot_disk *disk)
     }
     if (flock(disk->pc.fd, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return true;
-    say("%s: it is in use by another PC%s", disk->path,
-        writes ? "" : ", which writes to it");
+    say("%s: it is in use by another PC%s", disk->path, writes ? "" : ", which writes to it");
     return false;
 }
 

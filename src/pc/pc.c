@@ -285,8 +285,8 @@ static void plug(struct pc *pc, struct virtio *virtio, unsigned slot)
     virtio_plug(virtio, &pc->pci, slot);
 }
 
-/* Slots: the bridge is 0, the console 2, the entropy 3, and the disks have 4 to 7, an interrupt line
- * each. */
+/* Slots: the bridge is 0, the console 2, the entropy 3, and the disks have 4 to 7, an interrupt
+ * line each. */
 static void init_pci(struct pc *pc)
 {
     struct dma dma = {pc->ports.ram, pc->ports.ram_bytes, memory_written, pc};

@@ -260,7 +260,8 @@ static const char *compare_disks(struct pc *pc, const struct pc_disk *saved)
         char number[] = {(char)('0' + i), '\0'};
 
         if (saved[i].bytes && !mine->bytes)
-            return complain(pc, "the snapshot is of a machine that has a disk ", number, " as well");
+            return complain(pc, "the snapshot is of a machine that has a disk ", number,
+                            " as well");
         if (!saved[i].bytes && mine->bytes)
             return complain(pc, "the snapshot is of a machine without a disk ", number, "");
         if (saved[i].bytes != mine->bytes || saved[i].read_only != mine->read_only)

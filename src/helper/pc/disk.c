@@ -56,8 +56,8 @@ static bool write_at(int fd, uint64_t offset, const uint8_t *bytes, uint64_t cou
 
 static bool punch(int fd, uint64_t offset, uint64_t count)
 {
-    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-                     (off_t)count) == 0;
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)count) ==
+           0;
 }
 
 static bool zero_at(int fd, uint64_t offset, uint64_t count)

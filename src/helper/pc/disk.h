@@ -1,4 +1,5 @@
-/* disk.h: one disk of a PC, on descriptors that were passed in: its file, and a part of the overlay.
+/* disk.h: one disk of a PC, on descriptors that were passed in: its file, and a part of the
+ * overlay.
  *
  * Through: writes go to the file. Kept: the file stays as it is, and what is written goes to the
  * overlay, a sparse file that the disks share, in clusters of 4 KB; a bitmap in memory says which.

@@ -129,16 +129,15 @@ static void read_disk(struct server *server, struct json_value config, struct js
     struct pc_disk *to_guest = &server->config.pc.disk[number];
     int fd = take_file(item, "file", frame), overlay = take_file(config, "overlay", frame);
     bool through = flag(item, "through");
-    const char *why = disk_open(disk, fd, overlay, at, flag(item, "readOnly"),
-                                through && !server->config.resume);
+    const char *why =
+        disk_open(disk, fd, overlay, at, flag(item, "readOnly"), through && !server->config.resume);
 
     snprintf(wrong, sizeof(wrong), "disk %u cannot be used: %s", number, why ? why : "");
     if (why)
         refuse(server, wrong);
     disks->commits[number] = through && !disk->read_only;
-    *to_guest = (struct pc_disk){.bytes = disk->bytes,
-                                 .read_only = disk->read_only,
-                                 .identity = disk_identity(disk)};
+    *to_guest = (struct pc_disk){
+        .bytes = disk->bytes, .read_only = disk->read_only, .identity = disk_identity(disk)};
     name_disk(to_guest, number);
     disks->count++;
 }

@@ -33,9 +33,9 @@ enum { IN = 0, OUT = 1, FLUSH = 4, GET_ID = 8, DISCARD = 11, WRITE_ZEROES = 13 }
 #define ZERO_SECTORS (1u << 15)
 
 /* What a request takes: a fast disk that moves 1 GB a second, and 200 us to make it durable. */
-#define START_NS    4000u
-#define REQUEST_NS  16000u
-#define FLUSH_NS    200000u
+#define START_NS     4000u
+#define REQUEST_NS   16000u
+#define FLUSH_NS     200000u
 #define BYTES_PER_NS 1u
 
 static struct block *of(struct virtio *virtio)
@@ -260,8 +260,7 @@ static void start_due(void *device)
         return;
     }
     block->stage = verdict == TO_HOST ? BLOCK_WITH_HOST : BLOCK_ANSWERED;
-    clock_at(block->clock, &block->finish,
-             clock_now(block->clock) + duration(block, verdict));
+    clock_at(block->clock, &block->finish, clock_now(block->clock) + duration(block, verdict));
     if (verdict == TO_HOST)
         hand_out(block);
 }
@@ -334,7 +333,8 @@ static bool request_is_sound(const struct block *block)
 
     if (readable < HEADER_BYTES || writable < 1 || !within(block, 0, block->offset) ||
         !within(block, block->offset / BLOCK_SECTOR, block->bytes) ||
-        block->result > PC_BLOCK_UNSUPPORTED || block->op > PC_BLOCK_ZERO || !block->virtio.queue[0].enabled)
+        block->result > PC_BLOCK_UNSUPPORTED || block->op > PC_BLOCK_ZERO ||
+        !block->virtio.queue[0].enabled)
         return false;
     return (block->op != PC_BLOCK_READ || block->bytes == writable - 1) &&
            (block->op != PC_BLOCK_WRITE || block->bytes == readable - HEADER_BYTES) &&
@@ -351,8 +351,7 @@ static bool loaded(void *device)
         return false;
     if (under_way && !request_is_sound(block))
         return false;
-    if (block->start.armed != (block->stage == BLOCK_RUNG) ||
-        (block->finish.armed && !under_way) ||
+    if (block->start.armed != (block->stage == BLOCK_RUNG) || (block->finish.armed && !under_way) ||
         (under_way && !block->finish.armed && !block->late))
         return false;
     return true;
@@ -393,13 +392,14 @@ const struct chip block_chip[PC_DISKS] = {CHIP("0"), CHIP("1"), CHIP("2"), CHIP(
 
 void block_init(struct block *block, unsigned number, const struct pc_disk *disk,
                 struct clock *clock, const struct dma *dma,
-                void (*handle)(void *opaque, unsigned number, const struct pc_block_request *request),
+                void (*handle)(void *opaque, unsigned number,
+                               const struct pc_block_request *request),
                 void *opaque)
 {
     static const char *const names[PC_DISKS][2] = {{"disk 0 start", "disk 0 finish"},
-                                                      {"disk 1 start", "disk 1 finish"},
-                                                      {"disk 2 start", "disk 2 finish"},
-                                                      {"disk 3 start", "disk 3 finish"}};
+                                                   {"disk 1 start", "disk 1 finish"},
+                                                   {"disk 2 start", "disk 2 finish"},
+                                                   {"disk 3 start", "disk 3 finish"}};
     uint64_t features = FEATURE_SEG_MAX | FEATURE_BLK_SIZE | FEATURE_FLUSH;
 
     memset(block, 0, sizeof *block);

@@ -39,7 +39,8 @@ extern const struct chip block_chip[PC_DISKS];
  * request fails. */
 void block_init(struct block *block, unsigned number, const struct pc_disk *disk,
                 struct clock *clock, const struct dma *dma,
-                void (*handle)(void *opaque, unsigned number, const struct pc_block_request *request),
+                void (*handle)(void *opaque, unsigned number,
+                               const struct pc_block_request *request),
                 void *opaque);
 
 /* A piece of the memory that the request under way reads into or writes from: from byte `offset`
@@ -49,8 +50,8 @@ uint8_t *block_data(struct block *block, uint64_t offset, uint32_t *bytes);
 /* The host's answer to the request under way; without one it is nothing. */
 void block_done(struct block *block, enum pc_block_result result);
 
-/* After a snapshot was loaded: a request that was with the host when it was saved is with nobody, and
- * is handed out again, which does no harm to any of them. */
+/* After a snapshot was loaded: a request that was with the host when it was saved is with nobody,
+ * and is handed out again, which does no harm to any of them. */
 void block_loaded(struct block *block);
 
 /* The host has a request and has not answered. */

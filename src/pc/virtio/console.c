@@ -135,8 +135,8 @@ const struct chip console_chip = {
     .name = "console", .version = 1, .fields = fields, .reset = reset, .loaded = loaded};
 
 void console_init(struct console *console, unsigned number, struct clock *clock,
-                  const struct dma *dma,
-                  void (*send)(void *opaque, unsigned number, uint8_t byte), void *opaque)
+                  const struct dma *dma, void (*send)(void *opaque, unsigned number, uint8_t byte),
+                  void *opaque)
 {
     memset(console, 0, sizeof *console);
     virtio_init(&console->virtio, &kind, FEATURE_SIZE, dma);

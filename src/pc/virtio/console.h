@@ -10,7 +10,7 @@
 #define CONSOLE_WIRE 4096
 
 struct console {
-    struct virtio virtio; /* first */
+    struct virtio virtio;       /* first */
     uint8_t wire[CONSOLE_WIRE]; /* from the host, a ring */
     uint32_t wire_first, wire_count;
 
@@ -24,8 +24,8 @@ struct console {
 extern const struct chip console_chip;
 
 void console_init(struct console *console, unsigned number, struct clock *clock,
-                  const struct dma *dma,
-                  void (*send)(void *opaque, unsigned number, uint8_t byte), void *opaque);
+                  const struct dma *dma, void (*send)(void *opaque, unsigned number, uint8_t byte),
+                  void *opaque);
 
 /* Bytes for the guest; how many found room. */
 size_t console_receive(struct console *console, const uint8_t *bytes, size_t count);

@@ -327,8 +327,8 @@ static bool window(struct virtio *virtio, unsigned offset, uint32_t *at, unsigne
     *at = pci_get(cap + 8, 4);
     *size = pci_get(cap + 12, 4);
     return offset == window_at(virtio) + PCI_CAP_DATA && cap[4] == 0 &&
-           (*size == 1 || *size == 2 || *size == 4) && *at % *size == 0 &&
-           *at < VIRTIO_BAR_BYTES && *size <= VIRTIO_BAR_BYTES - *at;
+           (*size == 1 || *size == 2 || *size == 4) && *at % *size == 0 && *at < VIRTIO_BAR_BYTES &&
+           *size <= VIRTIO_BAR_BYTES - *at;
 }
 
 static void config_read(void *device, unsigned offset)

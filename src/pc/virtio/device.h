@@ -13,9 +13,9 @@
 #include "../chip/pci.h"
 #include "queue.h"
 
-#define VIRTIO_QUEUES      2
-#define VIRTIO_BAR_BYTES   0x4000
-#define VIRTIO_CONFIG_MAX  64
+#define VIRTIO_QUEUES     2
+#define VIRTIO_BAR_BYTES  0x4000
+#define VIRTIO_CONFIG_MAX 64
 
 enum { VIRTIO_NET = 1, VIRTIO_BLOCK = 2, VIRTIO_CONSOLE = 3, VIRTIO_RNG = 4 };
 
@@ -26,8 +26,9 @@ struct virtio_kind {
     uint32_t class_code;
     unsigned queues;
     unsigned config_bytes;
-    void (*rung)(struct virtio *virtio, unsigned queue); /* the driver has made something available */
-    void (*reset)(struct virtio *virtio);                /* forget what is under way */
+    void (*rung)(struct virtio *virtio,
+                 unsigned queue);         /* the driver has made something available */
+    void (*reset)(struct virtio *virtio); /* forget what is under way */
 };
 
 struct virtio {

@@ -37,8 +37,9 @@ static void put(const struct dma *dma, uint64_t address, unsigned bytes, uint64_
 }
 
 const struct pc_field virtq_fields[] = {
-    FIELD(struct virtq, table), FIELD(struct virtq, driver), FIELD(struct virtq, device),
-    FIELD(struct virtq, size),  FIELD(struct virtq, taken),  FIELD(struct virtq, given),
+    FIELD(struct virtq, table),   FIELD(struct virtq, driver),
+    FIELD(struct virtq, device),  FIELD(struct virtq, size),
+    FIELD(struct virtq, taken),   FIELD(struct virtq, given),
     FIELD(struct virtq, enabled), FIELD_END,
 };
 
@@ -82,8 +83,7 @@ static bool add_segment(struct virtq_chain *chain, const struct dma *dma,
         return false;
     if (!writes && chain->readable != chain->count)
         return false;
-    chain->segment[chain->count++] =
-        (struct virtq_segment){(uint32_t)d->address, d->bytes};
+    chain->segment[chain->count++] = (struct virtq_segment){(uint32_t)d->address, d->bytes};
     if (!writes)
         chain->readable = chain->count;
     return true;

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#define ANSWER_NS  10000u
-#define CHAIN_MOST 4096u /* bytes of one buffer that are filled: the driver takes fewer than it asks */
+#define ANSWER_NS 10000u
+#define CHAIN_MOST                                                                                 \
+    4096u /* bytes of one buffer that are filled: the driver takes fewer than it asks */
 
 static uint32_t rotate(uint32_t value, unsigned count)
 {

@@ -1,6 +1,6 @@
-/* rng.h: a source of entropy (virtio 1.2, 5.4): the keystream of ChaCha20 (RFC 8439, 2.3), whose key
- * the host gives. The same key gives the same run; a machine that goes on from a snapshot in two
- * places is given a new one in each. */
+/* rng.h: a source of entropy (virtio 1.2, 5.4): the keystream of ChaCha20 (RFC 8439, 2.3), whose
+ * key the host gives. The same key gives the same run; a machine that goes on from a snapshot in
+ * two places is given a new one in each. */
 #ifndef PC_VIRTIO_RNG_H
 #define PC_VIRTIO_RNG_H
 
