@@ -9,6 +9,7 @@ packages="
     libjavascriptcoregtk-4.1-dev libseccomp-dev libcurl4-openssl-dev libsqlite3-dev
     libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps
     zlib1g-dev liblzma-dev libzstd-dev liblz4-dev
+    qemu-system-x86 bochs bochs-term libzydis-dev
     cpio gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
 "
 

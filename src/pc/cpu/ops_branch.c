@@ -1,6 +1,6 @@
 /*
- * Branches out of line: near ones of code that is not flat, loops, software interrupts, and SYSENTER
- * with SYSEXIT. Far transfers are in ops_far.c, returns in ops_return.c.
+ * Branches out of line: near ones of code that is not flat, loops, software interrupts, and
+ * SYSENTER with SYSEXIT. Far transfers are in ops_far.c, returns in ops_return.c.
  */
 #include "pc/cpu/ops.h"
 
