@@ -25,7 +25,7 @@ static const struct option_spec boot_options[] = {
     {"no-reboot", 0, NULL, "a reset ends the run"},
     {"save", 0, "FILE", "write a snapshot at the end of the run"},
     {"resume", 0, "FILE", "go on from a snapshot"},
-    {"trace", 0, "LIST", "log io, irq or both, separated by a comma"},
+    {"trace", 0, "LIST", "log some of cpu, irq, io and mmu, separated by\ncommas"},
     {"stats", 0, NULL, "say at the end what it cost"},
     {"hash", 0, NULL, "say at the end the hash of the machine"},
     {"verbose", 'v', NULL, "log what the machine has to say"},

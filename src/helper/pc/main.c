@@ -89,7 +89,7 @@ static const char usage[] =
     "  --no-reboot          a reset ends the run\n"
     "  --save FILE          write a snapshot at the end of the run\n"
     "  --resume FILE        go on from a snapshot\n"
-    "  --trace LIST         io, irq: log to standard error\n"
+    "  --trace LIST         cpu, irq, io, mmu: log to standard error\n"
     "  --stats, --hash      say at the end what it cost, and the hash of the machine\n"
     "  --verbose            log what the machine has to say\n";
 
@@ -107,15 +107,22 @@ static bool parse_model(const char *name, enum pc_model *model)
 
 static bool parse_trace(const char *list, uint32_t *trace)
 {
+    static const struct {
+        const char *name;
+        enum pc_trace bit;
+    } kinds[] = {
+        {"cpu", PC_TRACE_CPU}, {"irq", PC_TRACE_IRQ}, {"io", PC_TRACE_IO}, {"mmu", PC_TRACE_MMU}};
+
     while (*list) {
         size_t length = strcspn(list, ",");
+        uint32_t bit = 0;
 
-        if (length == 2 && memcmp(list, "io", 2) == 0)
-            *trace |= PC_TRACE_IO;
-        else if (length == 3 && memcmp(list, "irq", 3) == 0)
-            *trace |= PC_TRACE_IRQ;
-        else
+        for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+            if (strlen(kinds[i].name) == length && memcmp(list, kinds[i].name, length) == 0)
+                bit = kinds[i].bit;
+        if (!bit)
             return false;
+        *trace |= bit;
         list += length + (list[length] == ',');
     }
     return true;

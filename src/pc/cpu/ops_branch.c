@@ -134,6 +134,15 @@ enum op_status h_ud(struct cpu *cpu, const struct uop *u)
     (void)u;
     return op_fault(cpu, VEC_UD);
 }
+/* What is no instruction here, other than UD0 to UD2: it may be one that is missing. */
+enum op_status h_undefined(struct cpu *cpu, const struct uop *u)
+{
+    uint32_t block = cpu->eip;
+    cpu->eip = uop_eip(cpu, u);
+    trace_undefined(cpu);
+    cpu->eip = block;
+    return op_fault(cpu, VEC_UD);
+}
 enum op_status h_too_long(struct cpu *cpu, const struct uop *u)
 {
     (void)u;
