@@ -12,6 +12,7 @@ packages="
     zlib1g-dev liblzma-dev libzstd-dev liblz4-dev
     cpio kmod e2fsprogs gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
     libmicrohttpd-dev chromium fonts-dejavu-core
+    qemu-system-x86 bochs bochs-term libzydis-dev
     $*
 "
 

@@ -462,7 +462,7 @@ struct halter_pc_options {
     bool no_reboot;          /* a reset ends the run */
     bool verbose;            /* what the machine has to say is logged too */
     bool hash;               /* report_json has a hash of the whole machine */
-    uint32_t trace;          /* bits: 1 ports, 2 interrupts */
+    uint32_t trace;          /* bits: 1 ports, 2 interrupts, 4 instructions, 8 translations */
     uint32_t heartbeat_ms;   /* a helper that echoes nothing for so long is killed; default 5000 */
     uint32_t timeout_ms;     /* of the run; 0: none */
     const struct halter_pc_step *steps; /* a script; when the last step only waits, it ends the run */

@@ -79,7 +79,7 @@ static const struct option_spec boot_options[] = {
     [O_REPLAY] = {"replay", 0, "FILE", "run again what was recorded, bit for bit"},
     [O_STOP_AT] = {"stop-at", 0, "COUNT",
                    "stop the replay at this instruction and show the\nstate"},
-    [O_TRACE] = {"trace", 0, "LIST", "log io, irq or both, separated by a comma"},
+    [O_TRACE] = {"trace", 0, "LIST", "log some of io, irq, cpu and mmu, separated by\ncommas"},
     [O_STATS] = {"stats", 0, NULL, "say at the end what it cost"},
     [O_HASH] = {"hash", 0, NULL, "say at the end the hash of the machine"},
     [O_VERBOSE] = {"verbose", 'v', NULL, "log what the machine has to say"},
@@ -123,7 +123,7 @@ static bool icount(const char *text, uint32_t *q16)
 
 static bool trace(const char *list, uint32_t *bits)
 {
-    static const char *const words[] = {"io", "irq", NULL};
+    static const char *const words[] = {"io", "irq", "cpu", "mmu", NULL};
 
     while (*list) {
         size_t length = strcspn(list, ",");

@@ -355,6 +355,8 @@ struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc
         pc->bus.trace = trace_port;
     if (config->trace & PC_TRACE_IRQ)
         pc->pic.trace = trace_irq;
+    cpu_set_trace(pc->cpu, (config->trace & PC_TRACE_CPU ? CPU_TRACE_INSNS : 0) |
+                               (config->trace & PC_TRACE_MMU ? CPU_TRACE_MMU : 0));
     list_chips(pc);
     return pc;
 }

@@ -21,7 +21,7 @@ enum pc_model { PC_MODEL_P6 = 0, PC_MODEL_PENTIUM3 = 1, PC_MODEL_PENTIUM_M = 2 }
 enum pc_log { PC_LOG_ERROR, PC_LOG_WARNING, PC_LOG_INFO, PC_LOG_TRACE };
 
 /* What `trace` in the configuration is made of. */
-enum pc_trace { PC_TRACE_IO = 1, PC_TRACE_IRQ = 2 };
+enum pc_trace { PC_TRACE_IO = 1, PC_TRACE_IRQ = 2, PC_TRACE_CPU = 4, PC_TRACE_MMU = 8 };
 
 /* The machine's whole outside world. The table is copied; `opaque` is handed back. A function may
  * be NULL: nothing then listens. They are called from inside pc_run and, but for `log` and

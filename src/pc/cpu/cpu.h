@@ -92,8 +92,8 @@ void cpu_memory_written(struct cpu *cpu, uint32_t addr, uint32_t bytes);
 /* To be called when the answer of is_mmio() changed for a page (VGA windows, ROM shadowing). */
 void cpu_memory_map_changed(struct cpu *cpu);
 
-/* What is logged at CPU_LOG_TRACE. Tracing instructions makes the processor slow, and changes nothing
- * else. */
+/* What is logged at CPU_LOG_TRACE. Tracing instructions makes the processor slow, and changes
+ * nothing else. */
 enum cpu_trace {
     CPU_TRACE_INSNS = 1, /* each instruction, exception and interrupt */
     CPU_TRACE_MMU = 2,   /* each translation taken up, page fault, and change of CR3 */

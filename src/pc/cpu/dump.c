@@ -49,22 +49,17 @@ static void add_segments(struct text *t, const struct cpu *cpu)
     text_add_char(t, '\n');
 }
 
-/* A byte of code without side effects: only what the TLB already knows, and plain RAM. */
-static bool peek_code(const struct cpu *cpu, linear_t lin, uint8_t *byte)
+/* A byte of code without side effects: plain RAM only. */
+static bool peek_code(struct cpu *cpu, linear_t lin, uint8_t *byte)
 {
-    const struct tlb_entry *e = &cpu->tlb[lin >> 12 & (TLB_ENTRIES - 1)];
-    phys_t at = lin + e->add;
-    if (!(cpu->cr0 & CR0_PG))
-        at = lin;
-    else if (e->fetch != (lin & ~(uint32_t)PAGE_MASK))
-        return false;
-    if (at >= cpu->bus.ram_bytes)
+    phys_t at;
+    if (!mmu_peek(cpu, lin, &at) || at >= cpu->bus.ram_bytes)
         return false;
     *byte = cpu->ram[at];
     return true;
 }
 
-void cpu_text_code(const struct cpu *cpu, struct text *t)
+void cpu_text_code(struct cpu *cpu, struct text *t)
 {
     uint8_t bytes[INSN_MAX_BYTES];
     unsigned count = 0;

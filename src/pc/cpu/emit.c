@@ -457,5 +457,5 @@ bool emit_uop(const struct insn *insn, uint32_t key, uint8_t at, struct uop *u)
 void emit_undefined(enum insn_status status, uint8_t at, struct uop *u)
 {
     *u = blank_uop(at);
-    u->op = status == INSN_TOO_LONG ? OP_H_too_long : OP_H_ud;
+    u->op = status == INSN_TOO_LONG ? OP_H_too_long : OP_H_undefined;
 }

@@ -221,7 +221,7 @@ enum entry fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool 
     /* INT n is not external, but an exception on its own account is (EXT, SDM 3A 6.13). */
     cpu->external = how != DELIVER_SOFTWARE;
     cpu->link_from = NULL; /* the next block is not where the last one meant to go */
-    enum entry entry = cpu_protected(cpu) ? enter_protected(cpu, &e)
+    enum entry entry = cpu_protected(cpu)    ? enter_protected(cpu, &e)
                        : enter_real(cpu, &e) ? ENTRY_DONE
                                              : ENTRY_REFUSED;
     cpu->external = false;
@@ -255,8 +255,8 @@ static void log_exception(struct cpu *cpu, const struct fault *fault)
         trace_event(cpu, "exception", fault->vector, fault);
 }
 
-/* A trap keeps RF as it is; a fault pushes it set, so that its instruction's breakpoint does not hit
- * again, and so does what comes between two iterations of a string (SDM 3B 17.3.1.1). */
+/* A trap keeps RF as it is; a fault pushes it set, so that its instruction's breakpoint does not
+ * hit again, and so does what comes between two iterations of a string (SDM 3B 17.3.1.1). */
 static enum entry enter_exception(struct cpu *cpu, const struct fault *fault)
 {
     bool has_error = fault->has_error && cpu_protected(cpu);
@@ -282,6 +282,8 @@ void fault_deliver(struct cpu *cpu)
         }
         unsigned first = fault.vector;
         fault = cpu->fault;
+        if (fault.vector == VEC_PF) /* also when it makes a double fault */
+            cpu->cr2 = fault.cr2;
         if (makes_double_fault(first, fault.vector))
             fault = (struct fault){.pending = true, .has_error = true, .vector = VEC_DF};
     }

@@ -4,10 +4,10 @@
  */
 #include "pc/cpu/internal.h"
 
-/* Where a stack wraps in the middle of the frame, word by word. */
-static bool push_wrapped(struct cpu *cpu, const struct segment *ss, uint32_t at, uint32_t mask,
-                         const uint32_t *words, unsigned count, unsigned size, bool user,
-                         uint16_t error)
+/* Whether each word may be written, the top one first as a processor pushes them: this decides
+ * which address a page fault names. */
+static bool probe_words(struct cpu *cpu, const struct segment *ss, uint32_t at, uint32_t mask,
+                        unsigned count, unsigned size, bool user, uint16_t error)
 {
     for (unsigned i = count; i-- > 0;) {
         uint32_t offset = (at + i * size) & mask;
@@ -16,8 +16,6 @@ static bool push_wrapped(struct cpu *cpu, const struct segment *ss, uint32_t at,
         if (!mmu_probe(cpu, ss->base + offset, size, MMU_WRITE, user))
             return false;
     }
-    for (unsigned i = count; i-- > 0;)
-        mmu_write(cpu, ss->base + ((at + i * size) & mask), &words[i], size, user);
     return true;
 }
 
@@ -27,16 +25,19 @@ bool frame_push(struct cpu *cpu, const struct segment *ss, uint32_t *esp, const 
     uint8_t bytes[36 * 4]; /* a call gate with 31 parameters and four registers */
     uint32_t mask = ss->attr & DESC_DB ? 0xffffffff : 0xffff;
     uint32_t total = count * size, at = (*esp - total) & mask;
-    if ((*esp & mask) < total) {
-        if (!push_wrapped(cpu, ss, at, mask, words, count, size, user, error))
+    bool wraps = (*esp & mask) < total;
+    if (wraps || !seg_allows(cpu, ss, at, total, SEG_WRITE) ||
+        !mmu_probe(cpu, ss->base + at + total - size, size, MMU_WRITE, user) ||
+        !mmu_probe(cpu, ss->base + at, size, MMU_WRITE, user))
+        if (!probe_words(cpu, ss, at, mask, count, size, user, error))
             return false;
+    if (wraps) {
+        for (unsigned i = count; i-- > 0;)
+            mmu_write(cpu, ss->base + ((at + i * size) & mask), &words[i], size, user);
     } else {
         for (unsigned i = 0; i < count; i++)
             memcpy(bytes + i * size, &words[i], size);
-        if (!seg_allows(cpu, ss, at, total, SEG_WRITE))
-            return cpu_fault_code(cpu, VEC_SS, error);
-        if (!mmu_write(cpu, ss->base + at, bytes, total, user))
-            return false;
+        mmu_write(cpu, ss->base + at, bytes, total, user);
     }
     *esp = (*esp & ~mask) | at;
     return true;

@@ -19,6 +19,8 @@ bool mmu_read(struct cpu *cpu, linear_t lin, void *bytes, unsigned count, bool u
 bool mmu_write(struct cpu *cpu, linear_t lin, const void *bytes, unsigned count, bool user);
 /* Only the checks (and the TLB fills) of such an access. */
 bool mmu_probe(struct cpu *cpu, linear_t lin, unsigned count, enum mmu_access access, bool user);
+/* Where `lin` is, for reports: no fault, no accessed bit, nothing taken up by the TLB. */
+bool mmu_peek(struct cpu *cpu, linear_t lin, phys_t *phys);
 /* The physical address of code at `lin`, and whether the bus has to be asked for its bytes. */
 bool mmu_fetch(struct cpu *cpu, linear_t lin, phys_t *phys, bool *mmio);
 
@@ -128,11 +130,12 @@ void debug_report(struct cpu *cpu);
 
 struct text;
 void trace_instruction(struct cpu *cpu);
+void trace_undefined(struct cpu *cpu);
 void trace_event(struct cpu *cpu, const char *kind, unsigned vector, const struct fault *fault);
 void trace_translation(struct cpu *cpu, linear_t lin, const struct tlb_entry *e, bool user);
 void trace_paging(struct cpu *cpu, const char *what, uint32_t value);
 /* The bytes at EIP and their text, as far as they can be read without side effects. */
-void cpu_text_code(const struct cpu *cpu, struct text *t);
+void cpu_text_code(struct cpu *cpu, struct text *t);
 
 /* ---- fault.c: exceptions and interrupts (SDM 3A 6) ---------------------------------------- */
 

@@ -206,6 +206,20 @@ static bool walk(struct cpu *cpu, linear_t lin, enum mmu_access access, bool use
     return true;
 }
 
+bool mmu_peek(struct cpu *cpu, linear_t lin, phys_t *phys)
+{
+    struct fault kept = cpu->fault;
+    struct translation t = {.page = lin & ~0xfffu};
+    struct path path;
+    bool found = true;
+    if (cpu->cr0 & CR0_PG)
+        found =
+            cpu->cr4 & CR4_PAE ? walk_pae(cpu, lin, 0, &t, &path) : walk32(cpu, lin, 0, &t, &path);
+    cpu->fault = kept;
+    *phys = (t.page & cpu->a20_mask) | (lin & PAGE_MASK);
+    return found;
+}
+
 /* ---- the TLB ------------------------------------------------------------------------------ */
 
 static struct tlb_entry *tlb_slot(struct cpu *cpu, linear_t lin, bool user)

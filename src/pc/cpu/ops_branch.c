@@ -1,6 +1,6 @@
 /*
- * Branches out of line: near ones of code that is not flat, loops, software interrupts, and SYSENTER
- * with SYSEXIT. Far transfers are in ops_far.c, returns in ops_return.c.
+ * Branches out of line: near ones of code that is not flat, loops, software interrupts, and
+ * SYSENTER with SYSEXIT. Far transfers are in ops_far.c, returns in ops_return.c.
  */
 #include "pc/cpu/ops.h"
 
@@ -132,6 +132,15 @@ enum op_status h_into(struct cpu *cpu, const struct uop *u)
 enum op_status h_ud(struct cpu *cpu, const struct uop *u)
 {
     (void)u;
+    return op_fault(cpu, VEC_UD);
+}
+/* What is no instruction here, other than UD0 to UD2: it may be one that is missing. */
+enum op_status h_undefined(struct cpu *cpu, const struct uop *u)
+{
+    uint32_t block = cpu->eip;
+    cpu->eip = uop_eip(cpu, u);
+    trace_undefined(cpu);
+    cpu->eip = block;
     return op_fault(cpu, VEC_UD);
 }
 enum op_status h_too_long(struct cpu *cpu, const struct uop *u)

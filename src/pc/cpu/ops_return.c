@@ -1,6 +1,6 @@
 /*
- * Returns: RET far and IRET, to the same level, to an outer one with its stack, to virtual-8086 mode
- * and to the task that the present one is nested in (SDM 3A 5.8.6, 6.12, 7.4; 3B 20.2.5).
+ * Returns: RET far and IRET, to the same level, to an outer one with its stack, to virtual-8086
+ * mode and to the task that the present one is nested in (SDM 3A 5.8.6, 6.12, 7.4; 3B 20.2.5).
  */
 #include "pc/cpu/ops.h"
 

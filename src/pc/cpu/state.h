@@ -207,8 +207,8 @@ struct fault {
     uint32_t cr2; /* for #PF: goes to CR2 when delivered */
 };
 
-/* After an instruction that keeps interrupts away from the next one (SDM 3A 6.8.1, 6.8.3): STI keeps
- * INTR away, a load of SS all interrupts, breakpoints and traps. */
+/* After an instruction that keeps interrupts away from the next one (SDM 3A 6.8.1, 6.8.3): STI
+ * keeps INTR away, a load of SS all interrupts, breakpoints and traps. */
 enum shadow { SHADOW_NONE, SHADOW_STI, SHADOW_STACK };
 
 /* Debug registers (SDM 3B 17.2). */

@@ -17,6 +17,24 @@ static void add_place(struct text *t, const struct cpu *cpu)
     text_add_char(t, ' ');
 }
 
+/* Programs try instructions to see what there is, so not every one is told. */
+void trace_undefined(struct cpu *cpu)
+{
+    enum { TOLD = 4 };
+    char buffer[2400];
+    struct text t = TEXT(buffer);
+    if (!cpu->bus.log || cpu->reported == TOLD)
+        return;
+    text_add(&t, "undefined instruction at ");
+    add_place(&t, cpu);
+    cpu_text_code(cpu, &t);
+    if (!cpu->reported++) {
+        text_add_char(&t, '\n');
+        cpu_dump(cpu, buffer + t.used, sizeof buffer - t.used);
+    }
+    cpu_log(cpu, CPU_LOG_WARNING, buffer);
+}
+
 static void add_pair(struct text *t, const char *name, uint32_t value)
 {
     text_add_char(t, ' ');

@@ -76,6 +76,11 @@ void cpu_set_nmi(struct cpu *cpu, bool level)
     (void)cpu, (void)level;
 }
 
+void cpu_set_trace(struct cpu *cpu, unsigned what)
+{
+    (void)cpu, (void)what;
+}
+
 void cpu_set_a20(struct cpu *cpu, bool enabled)
 {
     cpu->a20 = enabled;

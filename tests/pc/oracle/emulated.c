@@ -153,6 +153,10 @@ static void enter_user(struct emulated *e, const struct oracle_case *c)
         cpu->seg[i].attr |= 3u << DESC_DPL_SHIFT;
         if (i >= SEG_FS && !(e->selector[i] & ~3))
             cpu->seg[i] = (struct segment){.selector = e->selector[i]};
+        if (i == SEG_FS && (e->selector[i] & 4)) {
+            cpu->seg[i].base = ORACLE_SMALL;
+            cpu->seg[i].limit = ORACLE_LIMIT;
+        }
     }
     cpu->cpl = 3;
     for (unsigned i = 0; i < 8; i++)

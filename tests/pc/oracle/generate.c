@@ -120,8 +120,8 @@ static void put_prefixes(struct writer *w, const struct isa_entry *entry)
     static const uint8_t flat_segments[] = {0x26, 0x2e, 0x36, 0x3e};
     if (one_in(w->random, 12))
         put(w, flat_segments[below(w->random, 4)], 1);
-    if (one_in(w->random, 60))
-        put(w, 0x64, 1); /* FS is null there: #GP */
+    if (one_in(w->random, 20))
+        put(w, 0x64, 1); /* FS has a limit of its own (see oracle.h) */
     if (!(entry->attr & ISA_NP) && below(w->random, 5) < 2) {
         put(w, 0x66, 1);
         w->op16 = true;
@@ -266,7 +266,8 @@ static bool touches_only_safe(const struct oracle_case *c, const struct insn *in
     bool by_offset = !insn_is_memory(insn) && insn->entry->map == 0 && (insn->opcode & ~3) == 0xa0;
     if (by_offset && !is_safe(insn->disp))
         return false;
-    if (insn_is_memory(insn) && !insn->addr16 && !is_safe(at))
+    /* Through FS nothing but the data page is reached. */
+    if (insn_is_memory(insn) && !insn->addr16 && insn->segment != SEG_FS && !is_safe(at))
         return false;
     bool strings = insn->entry->attr & ISA_REP;
     /* When both operands of CMPS fault, which comes first differs even between its own forms. */
@@ -280,6 +281,19 @@ static bool touches_only_safe(const struct oracle_case *c, const struct insn *in
            (insn->entry->operand[1] != ISA_Ib || insn->entry->operand[0] != ISA_Iw ||
             is_safe(reg[CPU_EBP])) &&
            (!(insn->entry->attr & ISA_MEMAX) || is_safe(reg[CPU_EBX]));
+}
+
+/* Around the limit of FS, or anywhere below it. */
+static void aim_at_small_segment(struct oracle_case *c, const struct insn *insn, uint32_t *random)
+{
+    if (insn->segment != SEG_FS || !insn_is_memory(insn) || insn->base == INSN_NO_REG ||
+        insn->base == CPU_ESP || insn->base == insn->index)
+        return;
+    uint32_t target =
+        one_in(random, 3) ? ORACLE_LIMIT - 12 + below(random, 16) : below(random, ORACLE_LIMIT);
+    if (insn->index != INSN_NO_REG)
+        target -= c->before.reg[insn->index] << insn->scale;
+    c->before.reg[insn->base] = target - insn->disp;
 }
 
 /* Operations whose dice need loading. */
@@ -336,6 +350,7 @@ bool oracle_generate(const struct isa_entry *entry, uint32_t *random, struct ora
         return false;
     if (entry->emit == EMIT_BSWAP && insn.op16) /* the manual leaves its result open */
         return false;
+    aim_at_small_segment(c, &insn, random);
     return adjust(c, entry, random, &insn) && touches_only_safe(c, &insn);
 }
 

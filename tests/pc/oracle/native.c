@@ -8,9 +8,11 @@
  */
 #include "oracle.h"
 
+#include <asm/ldt.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -94,6 +96,17 @@ static int map_pages(void)
     return 0;
 }
 
+/* FS, which no 32-bit program uses, becomes a segment with a small limit. */
+static int make_small_segment(void)
+{
+    struct user_desc d = {
+        .base_addr = ORACLE_SMALL, .limit = ORACLE_LIMIT, .seg_32bit = 1, .useable = 1};
+    if (syscall(SYS_modify_ldt, 1, &d, sizeof d))
+        return -1;
+    __asm__ volatile("mov %0, %%fs" ::"r"(7));
+    return 0;
+}
+
 static void note_selectors(void)
 {
     uint32_t *s = shared->selector;
@@ -109,7 +122,7 @@ int main(void)
     stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction action = {.sa_sigaction = on_signal,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-    if (map_pages() || sigaltstack(&alternate, NULL))
+    if (map_pages() || make_small_segment() || sigaltstack(&alternate, NULL))
         return 1;
     memset(shared->selector, 0, sizeof shared->selector);
     note_selectors();

@@ -14,6 +14,8 @@ enum {
     ORACLE_DATA = 0x20000, /* the only page that can be written */
     ORACLE_PAGE = 4096,
     ORACLE_START = ORACLE_CODE + 0x800,
+    ORACLE_SMALL = ORACLE_DATA + 0x200, /* where FS is based, with a limit of its own */
+    ORACLE_LIMIT = 0x5ff,
     ORACLE_BATCH = 4096,   /* cases that fit in the shared memory */
     ORACLE_CHANGES = 40,   /* bytes of the data page that one instruction can change */
     ORACLE_STEPPED = 0xff, /* oracle_state.trap: no fault, the step after the instruction */
