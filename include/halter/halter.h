@@ -119,6 +119,8 @@ struct halter_options {
     const char *state_path;    /* the file that host.state is kept in, one for all plugins; made when
                                   it is not there. NULL: there is no state */
     bool audit;                /* each use of a built-in capability is an event: HALTER_EVENT_AUDIT */
+    const char *ca_file;       /* certificates of the authorities that host.fetch trusts for https, PEM,
+                                  in place of the system's; NULL: the system's */
 };
 #define HALTER_OPTIONS_INIT {.size = sizeof(struct halter_options), .spares = 1}
 
@@ -141,7 +143,8 @@ HALTER_API int halter_fd(const struct halter_host *host);
  * (called from a callback), ESYSTEM.
  */
 HALTER_API int halter_dispatch(struct halter_host *host, int timeout_ms);
-/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. */
+/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. NULL is
+   fine. */
 HALTER_API void halter_wakeup(struct halter_host *host);
 
 /* ---- guests ----------------------------------------------------------------------------------- */
@@ -191,6 +194,8 @@ struct halter_plugin_options {
     uint64_t state_bytes;    /* quota of host.state; default 10 MiB */
     uint32_t requests_per_second; /* reverse calls, more fail with a QuotaError; default 10000 */
     uint32_t output_bytes;   /* the largest result; 0: the host's frame cap */
+    uint32_t cpu_percent;    /* its share of one processor, over 10 seconds; what uses more is killed and
+                                waits until it may go on. 0: no limit, at most 6400 */
 };
 #define HALTER_PLUGIN_INIT {.size = sizeof(struct halter_plugin_options)}
 
@@ -227,6 +232,19 @@ HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *sourc
  */
 HALTER_API int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
                                   size_t why_bytes);
+/*
+ * Replaces the plugin's manifest, the grants, and the source with it: that of the guest's path, read
+ * again, where it has one. Permissions and limits hold from now on, those of a process (memory, JIT,
+ * CPU seconds) with the next one, for which the guest is reloaded as by halter_guest_reload(). The
+ * options that the guest was made with hold as before. On EMANIFEST a line for people is written to
+ * `why`, which may be NULL; on any failure nothing has changed. A guest that has its name from its
+ * manifest keeps it: another is EMANIFEST.
+ * EINVAL, ENOMEM, ESYSTEM (the path cannot be read), ETOOBIG, EMANIFEST, EBUSY (a reload is under
+ * way), ECLOSED.
+ */
+HALTER_API int halter_guest_manifest(struct halter_guest *guest, const char *manifest,
+                                     size_t manifest_bytes, const char *const *grants, char *why,
+                                     size_t why_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
 /* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
@@ -402,6 +420,10 @@ typedef void (*halter_pc_end_fn)(struct halter_pc *pc, const struct halter_pc_en
 typedef void (*halter_pc_answer_fn)(struct halter_pc *pc, const char *wrong, const char *json,
                                     void *data);
 
+/* A helper has died, and another one goes on from where the PC was `lost_ms` ago. */
+typedef void (*halter_pc_restart_fn)(struct halter_pc *pc, const struct halter_death *death,
+                                     uint64_t lost_ms, void *data);
+
 /* Its serial ports: the first is its console, the second a channel for programs. */
 enum halter_pc_port { HALTER_PC_CONSOLE = 0, HALTER_PC_CHANNEL = 1 };
 
@@ -454,6 +476,11 @@ struct halter_pc_options {
                                 it comes */
     halter_pc_console_fn on_channel; /* what the guest sends on its second serial port. NULL: nothing
                                 is plugged in there */
+    uint32_t snapshot_every_ms; /* a snapshot is kept in memory, so often; 0: none is */
+    uint32_t restarts;       /* a helper that dies is replaced by one that goes on from the last
+                                snapshot, or from the start while there is none: so many times in a row
+                                without a new snapshot in between; 0: its death is the PC's end */
+    halter_pc_restart_fn on_restart; /* each time; may be NULL */
     const struct halter_pc_disk *disks; /* copied; HALTER_PC_DISKS at the most */
     unsigned ndisks;
     int overlay_fd;          /* an empty file open for reading and writing, for what disks must keep
@@ -500,6 +527,15 @@ HALTER_API int halter_pc_pid(const struct halter_pc *pc);
 
 #define HALTER_HISTOGRAM_BUCKETS 128
 
+enum halter_request_kind {
+#define HALTER_REQUEST_KIND(name, number, word) HALTER_REQUEST_##name = number,
+#include "halter/requests.def"
+#undef HALTER_REQUEST_KIND
+};
+#define HALTER_REQUEST_KINDS 16 /* room in the accounts; those not named yet are 0 */
+/* "fetch", "state.get", ... ; "" for a number that is none. */
+HALTER_API const char *halter_request_kind_text(enum halter_request_kind kind);
+
 struct halter_stats {
     size_t size;           /* set by HALTER_STATS_INIT */
     uint64_t calls;        /* accepted */
@@ -514,6 +550,7 @@ struct halter_stats {
     uint64_t peak_bytes;   /* the largest of all its processes that are reaped or sampled */
     uint64_t latency_sum_ns, latency_max_ns; /* of ran_ns over successes */
     uint64_t latency[HALTER_HISTOGRAM_BUCKETS]; /* bucket b: below halter_histogram_bound(b) */
+    uint64_t requests_by_kind[HALTER_REQUEST_KINDS]; /* by enum halter_request_kind */
 };
 #define HALTER_STATS_INIT {.size = sizeof(struct halter_stats)}
 /* Fills *stats: one look at /proc. EINVAL. */

@@ -15,6 +15,7 @@
 
 #define COMMAND_LINE "console=ttyS0 cryptomgr.notests noisapnp quiet panic=-1"
 #define ICOUNT_NS    5
+#define RESTARTS     3
 #define HEARTBEAT_MS 10000 /* a slice lasts 8 ms: what is still for so long hangs */
 
 enum {
@@ -33,6 +34,8 @@ enum {
     O_SAVE,
     O_RESUME,
     O_HEARTBEAT,
+    O_SNAPSHOT_EVERY,
+    O_RESTARTS,
     O_FRESH,
     O_TRACE,
     O_STATS,
@@ -62,6 +65,11 @@ static const struct option_spec boot_options[] = {
     [O_RESUME] = {"resume", 0, "FILE", "go on from a snapshot; no KERNEL is needed then"},
     [O_HEARTBEAT] = {"heartbeat", 0, "SECONDS",
                      "kill the PC when it does not answer for so long;\n10 unless given"},
+    [O_SNAPSHOT_EVERY] =
+        {"snapshot-every", 0, "SECONDS",
+         "keep a snapshot in memory, and go on from it\nwhen the PC's process dies"},
+    [O_RESTARTS] = {"restarts", 0, "COUNT",
+                    "so many times in a row without a new snapshot;\n3 unless given"},
     [O_FRESH] = {"fresh", 0, NULL,
                  "boot for a command, and do not use the snapshot\nthat is kept in the cache"},
     [O_TRACE] = {"trace", 0, "LIST", "log io, irq or both, separated by a comma"},
@@ -189,6 +197,13 @@ static bool set(struct boot_config *config, int option, const char *value)
         return true;
     case O_HEARTBEAT:
         return seconds(name, value, &pc->heartbeat_ms);
+    case O_SNAPSHOT_EVERY:
+        return seconds(name, value, &pc->snapshot_every_ms);
+    case O_RESTARTS:
+        if (!option_count(name, value, 0, 1000, &number))
+            return false;
+        config->restarts = (uint32_t)number;
+        return true;
     case O_FRESH:
         return config->fresh = true;
     case O_TRACE:
@@ -222,6 +237,11 @@ static bool read_command(struct boot_config *config, const struct options *optio
         say("--until and --send are for a console; with a command there is its input");
         return false;
     }
+    if (config->pc.snapshot_every_ms) {
+        say("a command that went back to a snapshot would see its input twice: no "
+            "--snapshot-every");
+        return false;
+    }
     if (asprintf(&append, "%s halter.run", config->pc.append) < 0)
         die_without_memory();
     config->pc.append = append;
@@ -252,6 +272,7 @@ static int boot_main(const struct verb *verb, int argc, char **argv)
     config->pc.append = COMMAND_LINE;
     config->pc.heartbeat_ms = HEARTBEAT_MS;
     config->pc.steps = config->steps;
+    config->restarts = RESTARTS;
     options_start(&options, verb->options, argc, argv);
     while ((option = options_next(&options)) != OPTIONS_END) {
         if (option == OPTIONS_HELP)
@@ -263,6 +284,8 @@ static int boot_main(const struct verb *verb, int argc, char **argv)
     }
     if (!read_operands(config, &options))
         return EXIT_USAGE;
+    if (config->pc.snapshot_every_ms)
+        config->pc.restarts = config->restarts;
     return boot_run(&boot);
 }
 

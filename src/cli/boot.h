@@ -38,6 +38,7 @@ struct boot_config {
     const char *kernel, *initrd, *save, *resume;
     char **words; /* of a command to run in the guest; or NULL */
     bool stats, fresh;
+    uint32_t restarts;
     struct halter_pc_step steps[BOOT_STEPS];
     struct boot_disk disks[HALTER_PC_DISKS]; /* pc.ndisks of them */
     struct halter_pc_disk pc_disks[HALTER_PC_DISKS];
@@ -87,6 +88,7 @@ void disks_close(struct boot_config *config);
 int boot_run(struct boot *boot);
 
 /* boot_end.c */
+void boot_print_death(const struct boot *boot, const struct halter_death *death);
 void boot_ended(struct boot *boot, const struct halter_pc_end *end);
 /* Prints the lines of {"report": […]}. */
 void boot_print_report(const char *json);

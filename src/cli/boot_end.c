@@ -45,10 +45,8 @@ void boot_print_report(const char *json)
             say_plain("  %s\n", text);
 }
 
-static int died(const struct boot *boot, const struct halter_pc_end *end)
+void boot_print_death(const struct boot *boot, const struct halter_death *death)
 {
-    const struct halter_death *death = end->death;
-
     if (death->reason == HALTER_DEATH_DEADLINE && !death->loading)
         say("the machine did not answer for %g s: killed", boot->config.pc.heartbeat_ms / 1e3);
     else if (death->reason == HALTER_DEATH_SIGNAL)
@@ -58,8 +56,7 @@ static int died(const struct boot *boot, const struct halter_pc_end *end)
         say("the machine's process ended with status %d", death->exit_status);
     else
         say("the machine's process died: %s%s%s", halter_death_text(death->reason),
-            end->detail[0] ? ": " : "", end->detail);
-    return BOOT_DIED;
+            death->detail[0] ? ": " : "", death->detail);
 }
 
 static int status_of(const struct boot *boot, const struct halter_pc_end *end)
@@ -83,7 +80,8 @@ static int status_of(const struct boot *boot, const struct halter_pc_end *end)
     case HALTER_PC_DIED:
         break;
     }
-    return died(boot, end);
+    boot_print_death(boot, end->death);
+    return BOOT_DIED;
 }
 
 /* The machine ended before its command, or has no machine to be. True when that is settled. */

@@ -111,6 +111,16 @@ static void on_end(struct halter_pc *pc, const struct halter_pc_end *end, void *
     boot_ended(data, end);
 }
 
+static void on_restart(struct halter_pc *pc, const struct halter_death *death, uint64_t lost_ms,
+                       void *data)
+{
+    struct boot *boot = data;
+
+    (void)pc;
+    boot_print_death(boot, death);
+    say("it goes on from where it was %.1f s ago", (double)lost_ms / 1e3);
+}
+
 /* What a helper wrote to its standard error comes from its own bugs, or the C library's. */
 static void on_event(struct halter_host *host, const struct halter_event *event, void *data)
 {
@@ -206,6 +216,7 @@ static bool make_pc(struct boot *boot)
     pc->on_channel = has_command(boot) ? on_channel : NULL;
     pc->on_log = on_log;
     pc->on_end = on_end;
+    pc->on_restart = on_restart;
     pc->data = boot;
     boot->over = boot->again = false;
     int status = halter_pc_create(boot->host, pc, &boot->pc);

@@ -13,7 +13,7 @@
 #include "wire/json.h"
 
 #define BOOT_MS     30000         /* to load a kernel and its initial RAM disk, or a snapshot */
-#define PC_TIMERS   1
+#define PC_TIMERS   2
 #define PC_OVERHEAD (64ull << 20) /* of memory, beside the RAM: the machine and its block cache */
 
 /* ---- ending --------------------------------------------------------------------------------------- */
@@ -24,6 +24,7 @@ static void end(struct halter_pc *pc, const struct halter_pc_end *how)
         return;
     pc->ended = true;
     timer_cancel(&pc->host->timers, &pc->beat);
+    timer_cancel(&pc->host->timers, &pc->snapshot_timer);
     pc_order_fail(pc, "the PC ended first");
     if (!pc->on_end || pc->closing)
         return;
@@ -31,6 +32,8 @@ static void end(struct halter_pc *pc, const struct halter_pc_end *how)
     pc->on_end(pc, how, pc->data);
     host_leave(pc->host);
 }
+
+static bool start(struct halter_pc *pc);
 
 /* Its process has done what it was for: its end is no event. */
 static void dismiss(struct halter_pc *pc)
@@ -54,6 +57,13 @@ static void bereaved(struct process *process)
     death_describe(process, &death);
     process->pc = NULL;
     pc->process = NULL;
+    if (pc_again_may(pc, &death)) {
+        timer_cancel(&pc->host->timers, &pc->beat);
+        pc_order_fail(pc, "its process died");
+        pc_again_tell(pc, &death);
+        if (pc->closing || start(pc))
+            return;
+    }
     struct halter_pc_end how = {.reason = HALTER_PC_DIED, .detail = process->detail,
                                 .report_json = "{}", .death = &death};
     end(pc, &how);
@@ -113,16 +123,24 @@ static void offered(struct process *process)
     process_event(process, PROCESS_EVENT_ADOPT);
     if (!pc)
         return;
+    char more[128];
+    pc_again_config(pc, more, sizeof(more));
+    size_t begun = pc->config.length - 1; /* without its last brace */
     struct wire_load load = {.name = {pc->name, (uint32_t)strlen(pc->name)},
-                             .source = {pc->config.text, (uint32_t)pc->config.length}};
+                             .source = {NULL, (uint32_t)(begun + strlen(more) + 1)}};
     uint8_t fixed[WIRE_LOAD_FIXED];
     wire_load_encode(&load, fixed);
     struct iovec parts[] = {{fixed, sizeof(fixed)},
                             {pc->name, load.name.length},
-                            {pc->config.text, pc->config.length}};
+                            {pc->config.text, begun},
+                            {more, strlen(more)},
+                            {(char *)"}", 1}};
+    unsigned nfds = pc->nfds;
+    if (pc->snapshot >= 0)
+        pc->fds[nfds++] = pc->snapshot;
     pc->load_id = pc_next_id(pc);
-    struct wire_frame header = {.type = WIRE_LOAD, .id = pc->load_id, .nfds = (uint8_t)pc->nfds};
-    if (process_send(process, &header, parts, 3, pc->fds) != 0)
+    struct wire_frame header = {.type = WIRE_LOAD, .id = pc->load_id, .nfds = (uint8_t)nfds};
+    if (process_send(process, &header, parts, 5, pc->fds) != 0)
         process_condemn(process, HALTER_DEATH_SPAWN, "no memory in the host to start the PC");
     timer_arm(&pc->host->timers, &pc->beat, monotonic_ns() + BOOT_MS * NS_PER_MS);
 }
@@ -209,6 +227,7 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
         } else if (frame->type == WIRE_LOADED && frame->id == pc->load_id) {
             pc->loaded = true;
             pc_lines_grant(pc);
+            pc_again_started(pc);
             next_beat(pc);
         } else {
             breach(process, "a frame before the kernel was loaded");
@@ -235,6 +254,7 @@ static void pc_free(struct halter_pc *pc)
 {
     list_remove(&pc->link);
     timer_cancel(&pc->host->timers, &pc->beat);
+    pc_again_finish(pc);
     host_drop_timers(pc->host, PC_TIMERS);
     while (pc->nfds)
         close(pc->fds[--pc->nfds]);
@@ -276,6 +296,7 @@ static bool start(struct halter_pc *pc)
     pc_lines_init(pc);
     pc->loaded = false;
     pc->beat_id = 0;
+    pc->generations++;
     pc->process = process_create(pc->host, &pc->profile, &use);
     if (pc->process)
         pc->process->pc = pc;
@@ -304,6 +325,7 @@ int halter_pc_create(struct halter_host *host, const struct halter_pc_options *g
     list_init(&pc->link);
     json_writer_init(&pc->config);
     take_options(pc, &o);
+    pc_again_init(pc, &o);
     pc->name = strdup(o.name ? o.name : "pc");
     int status = pc->name ? pc_configure(pc, &o) : HALTER_ENOMEM;
     uint64_t ram = (uint64_t)o.ram_mb << 20;
@@ -314,6 +336,8 @@ int halter_pc_create(struct halter_host *host, const struct halter_pc_options *g
         .memory_bytes = ram + ram / 4 /* the code map */ + PC_OVERHEAD + pc->files_bytes,
         .max_fds = PC_FILES + 1, /* and one to save to */
     };
+    if (o.snapshot_every_ms) /* what it writes is counted as its memory: the last and the next one */
+        pc->profile.memory_bytes += 2 * ram;
     if (status == HALTER_OK && !start(pc))
         status = HALTER_ESYSTEM;
     if (status != HALTER_OK) {

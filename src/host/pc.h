@@ -1,6 +1,7 @@
 /*
  * One PC, for the files that serve it: pc.c is its life, pc_config.c what its helper is told,
- * pc_line.c its serial ports as streams, pc_order.c what is asked of it while it runs.
+ * pc_line.c its serial ports as streams, pc_order.c what is asked of it while it runs, pc_again.c how it
+ * goes on when its helper has died.
  */
 #ifndef HALTER_HOST_PC_H
 #define HALTER_HOST_PC_H
@@ -43,6 +44,15 @@ struct halter_pc {
     struct timer beat;
     uint32_t heartbeat_ms;
     uint64_t beat_id; /* that is to be echoed, or 0 */
+    uint64_t created_ns;
+    uint32_t timeout_ms;
+    unsigned generations; /* helpers it has had */
+    int snapshot, draft;  /* to go on from, being written; -1: none */
+    uint64_t snapshot_ns;
+    uint32_t snapshot_step, snapshot_sent; /* where its script was */
+    uint32_t snapshot_every_ms, restarts, restarts_left;
+    struct timer snapshot_timer;
+    halter_pc_restart_fn on_restart;
     halter_pc_log_fn on_log;
     halter_pc_end_fn on_end;
     void *data;
@@ -65,5 +75,15 @@ void pc_line_credited(struct halter_pc *pc, const struct wire_frame *frame);
 /* pc_order.c: the answer has come; it will not come, because of `wrong`. */
 void pc_order_answered(struct halter_pc *pc, const struct wire_frame *frame);
 void pc_order_fail(struct halter_pc *pc, const char *wrong);
+
+/* pc_again.c: snapshots as it runs, and another helper that goes on from the last one. */
+void pc_again_init(struct halter_pc *pc, const struct halter_pc_options *options);
+void pc_again_started(struct halter_pc *pc);
+void pc_again_finish(struct halter_pc *pc);
+/* Whether there is to be another helper; tells the application, which may destroy the PC. */
+bool pc_again_may(const struct halter_pc *pc, const struct halter_death *death);
+void pc_again_tell(struct halter_pc *pc, const struct halter_death *death);
+/* What is to be told to a helper beside pc->config: members, each with a comma before it. */
+void pc_again_config(const struct halter_pc *pc, char *text, size_t capacity);
 
 #endif

@@ -368,6 +368,7 @@ const char *pc_boot(struct pc *pc, const struct pc_image *image)
     struct loaded kernel = {0};
     const char *wrong;
 
+    pc->ram_used = true;
     memset(zero_page, 0, PAGE);
     if (image->kernel_bytes >= 4 && memcmp(file, "\177ELF", 4) == 0) {
         wrong = load_elf(pc, image, &kernel);

@@ -48,6 +48,7 @@ struct pc {
     uint32_t ended;   /* enum pc_stop once the guest has ended; PC_BUDGET while it runs */
     bool reset_asked; /* the reset line was pulled during this instruction */
     bool paused;
+    bool ram_used;    /* something may have been written to the RAM that came zeroed */
     uint8_t logged_ports[0x10000 / 8]; /* unclaimed ports that have been told of */
     char message[200];                 /* what pc_boot and pc_load return */
 };

@@ -393,6 +393,7 @@ enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
     if (pc->ended)
         return (enum pc_stop)pc->ended;
     pc->paused = false;
+    pc->ram_used = true;
     clock_set_rate(&pc->clock, budget.ns_per_insn_q16);
     for (;;) {
         clock_fire_due(&pc->clock);

@@ -84,7 +84,8 @@ struct seen {
     bool destroy_at_end;
     char channel[64];
     size_t channel_bytes;
-    unsigned answers;
+    unsigned answers, restarts;
+    uint64_t lost_ms;
     char wrong[256], answer[16384];
 };
 
@@ -168,7 +169,7 @@ static int open_all(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    fixture_close(&f);
+    fixture_teardown(&f);
     close(kernel);
     return 0;
 }
@@ -558,6 +559,119 @@ static void its_state_is_told(void **state)
     halter_pc_destroy(pc);
 }
 
+static void on_restart(struct halter_pc *pc, const struct halter_death *death, uint64_t lost_ms,
+                       void *data)
+{
+    struct seen *s = data;
+    s->restarts++;
+    s->death = death->reason;
+    s->lost_ms = lost_ms;
+    if (s->destroy_at_end)
+        halter_pc_destroy(pc);
+}
+
+static void until_restarts(unsigned restarts)
+{
+    uint64_t until = now_ns() + 60000000000ull;
+    while (seen.restarts < restarts) {
+        if (now_ns() > until || seen.ends)
+            fail_msg("%u restarts, the end is %d '%s'", seen.restarts, seen.reason, seen.detail);
+        dispatch(&f, 100);
+    }
+}
+
+/* The kernel says "hi" once: a PC that goes on from a snapshot does not say it again. It may die before
+ * there is one: then it does, and dies again. */
+static void it_goes_on_when_its_helper_dies(void **state)
+{
+    struct halter_pc_options o = HALTER_PC_INIT;
+    unsigned went_on = 0;
+    (void)state;
+    o.snapshot_every_ms = 20;
+    o.restarts = 1000;
+    o.on_restart = on_restart;
+    struct halter_pc *pc = start(&o);
+    until_console("hi");
+    for (unsigned i = 1; went_on < 5; i++) {
+        assert_true(i < 200);
+        run_for(&f, 100);
+        kill(halter_pc_pid(pc), SIGKILL);
+        until_restarts(i);
+        assert_int_equal(seen.death, HALTER_DEATH_SIGNAL);
+        memset(seen.console, 0, sizeof(seen.console));
+        seen.bytes = 0;
+        while (!halter_pc_room(pc))
+            dispatch(&f, 100);
+        type(pc, "ab");
+        until_console("ab");
+        went_on += strcmp(seen.console, "ab") == 0;
+    }
+    assert_int_equal(seen.ends, 0);
+    type(pc, "q");
+    until_end();
+    assert_int_equal(seen.reason, HALTER_PC_OFF);
+    halter_pc_destroy(pc);
+}
+
+static void it_starts_anew_while_there_is_no_snapshot(void **state)
+{
+    struct halter_pc_options o = HALTER_PC_INIT;
+    (void)state;
+    o.restarts = 2;
+    o.on_restart = on_restart;
+    struct halter_pc *pc = start(&o);
+    for (unsigned i = 0; i < 3; i++) {
+        until_console("hi");
+        memset(seen.console, 0, sizeof(seen.console));
+        seen.bytes = 0;
+        kill(halter_pc_pid(pc), SIGKILL);
+        if (i < 2)
+            until_restarts(i + 1);
+    }
+    until_end(); /* the third time is the last */
+    assert_int_equal(seen.reason, HALTER_PC_DIED);
+    assert_int_equal(seen.restarts, 2);
+    halter_pc_destroy(pc);
+}
+
+static void a_script_goes_on_behind_a_restart(void **state)
+{
+    static const struct halter_pc_step steps[] = {{"hi", "x"}, {"uvwxyz", "q"}};
+    struct halter_pc_options o = HALTER_PC_INIT;
+    (void)state;
+    o.snapshot_every_ms = 50;
+    o.restarts = 1;
+    o.on_restart = on_restart;
+    o.steps = steps;
+    o.nsteps = 2;
+    struct halter_pc *pc = start(&o);
+    until_console("hix");
+    run_for(&f, 500);
+    kill(halter_pc_pid(pc), SIGKILL);
+    until_restarts(1);
+    while (!halter_pc_room(pc))
+        dispatch(&f, 100);
+    type(pc, "uvwxyz"); /* echoed: the second step's turn, not the first one's */
+    until_end();
+    assert_int_equal(seen.reason, HALTER_PC_OFF);
+    halter_pc_destroy(pc);
+}
+
+static void destroyed_when_it_would_go_on(void **state)
+{
+    struct halter_pc_options o = HALTER_PC_INIT;
+    (void)state;
+    o.restarts = 1;
+    o.on_restart = on_restart;
+    seen.destroy_at_end = true;
+    struct halter_pc *pc = start(&o);
+    until_console("hi");
+    kill(halter_pc_pid(pc), SIGKILL);
+    until_restarts(1);
+    run_for(&f, 100);
+    assert_int_equal(seen.ends, 0);
+}
+
 static void bad_arguments(void **state)
 {
     struct halter_pc_options o = HALTER_PC_INIT;
@@ -598,6 +712,10 @@ int main(void)
         WITH_HOST(it_is_saved_while_it_runs_and_goes_on),
         WITH_HOST(a_snapshot_that_does_not_fit_is_refused),
         WITH_HOST(its_state_is_told),
+        WITH_HOST(it_goes_on_when_its_helper_dies),
+        WITH_HOST(it_starts_anew_while_there_is_no_snapshot),
+        WITH_HOST(a_script_goes_on_behind_a_restart),
+        WITH_HOST(destroyed_when_it_would_go_on),
         WITH_HOST(bad_arguments),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -196,6 +196,24 @@ static void read_script(struct server *server, struct json_value config)
     }
 }
 
+/* Goes on in the middle of the script, where the snapshot was taken: before a step, or with so many
+ * of its keys typed but one. */
+static void go_on(struct server *server, struct json_value config)
+{
+    struct script *script = &server->script;
+    int64_t step = number(config, "step", 0), sent = number(config, "sent", 0);
+
+    if (step > script->count || (sent && step == script->count))
+        server_breach("a step that the script does not have");
+    script->at = (unsigned)step;
+    if (!sent)
+        return;
+    server->sending = &script->step[script->at++];
+    server->sent = (size_t)sent - 1;
+    if (server->sent > server->sending->send_length)
+        server_breach("more keys than the step has");
+}
+
 /* ---- the machine
  * --------------------------------------------------------------------------------- */
 
@@ -249,6 +267,7 @@ void load_wait(struct server *server)
     read_disks(server, config, &frame);
     choose_seed(server);
     read_script(server, config);
+    go_on(server, config);
     const struct runner_host host = {.opaque = server,
                                      .console_out = line_output,
                                      .block = serve_block,

@@ -68,6 +68,10 @@ void order_do(struct server *server)
         const char *wrong = save_to(server, order.fd, &bytes);
         json_write(&out, "{\"bytes\":");
         json_write_integer(&out, (int64_t)bytes);
+        json_write(&out, ",\"step\":"); /* where the script goes on, if it does from here */
+        json_write_integer(&out, (int64_t)(server->script.at - (server->sending != NULL)));
+        json_write(&out, ",\"sent\":");
+        json_write_integer(&out, (int64_t)(server->sending ? server->sent + 1 : 0));
         if (wrong) {
             json_write(&out, ",\"wrong\":");
             json_write_string(&out, wrong, strlen(wrong));

@@ -211,7 +211,8 @@ int serve(int argc, char **argv)
     server.started_ns = server_now_ns();
     server.started_insns = pc_insns(server.runner.pc);
     lines_feed(&server);
-    script_type(&server, script_start(&server.script));
+    if (!server.sending)
+        script_type(&server, script_start(&server.script));
     finish(&server, runner_run(&server.runner));
     runner_destroy(&server.runner);
     return HELPER_EXIT_EOF;

@@ -78,6 +78,32 @@ a_hanging_machine_is_killed() {
     ended 6 && grep -q 'did not answer' "$work/out"
 }
 
+# It dies in the middle of its life, and goes on: the shell still knows its variable.
+a_killed_machine_goes_on() {
+    start --snapshot-every 0.5 || return 1
+    echo 'kept=before' >&3
+    sleep 1
+    for _ in 1 2 3 4 5 6; do
+        sleep 1
+        launcher=$(child_of "$parent")
+        kill -KILL "$(child_of "$launcher")"
+        for _ in $(seq 300); do
+            grep -q 'goes on from where it was' "$work/out" && break
+            sleep 0.1
+        done
+        child=$(child_of "$launcher")
+        echo 'echo it-is-$kept' >&3
+        for _ in $(seq 50); do
+            grep -q 'it-is-before' "$work/out" && break 2
+            sleep 0.1
+        done
+    done
+    grep -q 'it-is-before' "$work/out"
+    good=$?
+    kill "$parent"
+    ended 5 && [ $good = 0 ]
+}
+
 the_parents_death_is_the_childs() {
     start || return 1
     kill -KILL "$parent"
@@ -131,6 +157,7 @@ if [ "$(id -u)" = 0 ]; then chmod 755 "$work"; fi
 check 'the process of a PC is confined' is_confined
 check 'a machine that is killed is told of' a_killed_machine_is_told
 check 'a machine that hangs is killed' a_hanging_machine_is_killed
+check 'a machine that is killed goes on from its snapshot' a_killed_machine_goes_on
 check 'no machine outlives the process around it' the_parents_death_is_the_childs
 check 'Ctrl-A x leaves, and the terminal is as before' the_terminal_is_put_back
 check 'Ctrl-A c shows the state of the machine' its_state_is_shown
