@@ -67,7 +67,7 @@ soak: all guest web
 	$(BUILD)/tests/services/test_state_end 1000
 	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
 	tests/pc/guest/programs.sh $(BUILD)/halter build-guest node web/bin/halter.mjs $(BUILD)/web/package/pc.wasm all
-	tests/pc/guest/cuts.sh $(BUILD)/halter $(BUILD)/guest 200
+	tests/pc/guest/cuts.sh $(BUILD)/halter build-guest 200
 
 # A disk with a Debian system, for `halter boot --ram 256 --disk debian.img`.
 debian-disk: guest

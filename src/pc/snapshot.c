@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#define FORMAT   3u
+#define FORMAT   4u
 #define RAM_HASH 1 /* where the hash of a RAM begins */
 #define NAME     16u
 
