@@ -28,7 +28,8 @@
  * @property {number} sliceMs
  * @property {number} record
  * @property {SharedArrayBuffer | null} mailbox
- * @property {('hash' | 'save')[]} atEnd what to make of the machine when it ends by itself
+ * @property {number} creditBytes
+ * @property {('hash' | 'save' | 'timeline')[]} atEnd what to make of the machine when it ends by itself
  * @property {boolean} testHooks
  */
 
@@ -55,7 +56,10 @@
  * @property {{wallMs: number, slicedMs: number, nappedMs: number, slices: number}} total since it began
  */
 
-/** @typedef {{hash?: string, snapshot?: Uint8Array}} Remains what was asked for by `atEnd` */
+/**
+ * What was asked for by `atEnd`.
+ * @typedef {{hash?: string, snapshot?: Uint8Array, timeline?: import('../pump/pump.js').Span[]}} Remains
+ */
 
 /**
  * @typedef {{type: 'boot', recipe: Recipe}
@@ -79,7 +83,8 @@
  *   | {type: 'failed', message: string}} FromWorker
  */
 
-/** The most console bytes that a Worker sends before the host has said that they are dealt with. */
+/** The most console bytes that a Worker sends before the host has said that they are dealt with,
+ * unless it is told otherwise. */
 export const CONSOLE_CREDIT = 256 * 1024;
 
 /** The command line of a kernel that is given none, as `halter boot` has it. */

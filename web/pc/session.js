@@ -6,9 +6,9 @@
  * @module
  */
 import {Pump} from '../pump/pump.js';
+import {Drowse} from './drowse.js';
 import {Machine, Stop, describeSnapshot} from './machine.js';
 import {Mailbox} from './mailbox.js';
-import {CONSOLE_CREDIT} from './protocol.js';
 import {Script} from './script.js';
 
 /**
@@ -26,7 +26,8 @@ import {Script} from './script.js';
  */
 
 const UARTS = 2;
-const SUBSLICE_MS = 2; // with a mailbox, input is looked for this often without yielding
+// With a mailbox, input is looked for inside a turn as well, without yielding: so many times.
+const LOOKS = 4, LOOK_LEAST_MS = 1;
 
 const now = () => performance.now();
 
@@ -37,13 +38,15 @@ export class Session {
   /** @type {Script | null} */ #script = null;
   /** @type {Mailbox | null} */ #mailbox = null;
   /** @type {Recipe | null} */ #recipe = null;
+  #drowse = new Drowse();
   #paused = false;
   #over = false;
 
   /** @type {Uint8Array[][]} */ #inbox = Array.from({length: UARTS}, () => []); // not on the wire yet
   #taken = 0;
   /** @type {number[][]} */ #output = Array.from({length: UARTS}, () => []);
-  #credit = CONSOLE_CREDIT;
+  #credit = 0; // console bytes that the host still wants
+  #echoDue = false; // something was typed since the last output
 
   #began = {hostMs: 0, guestMs: 0};
   #pausedMs = 0;
@@ -98,6 +101,7 @@ export class Session {
   /** @param {Recipe} recipe */
   async #boot(recipe) {
     this.#recipe = recipe;
+    this.#credit = recipe.creditBytes;
     const {read} = this.#around;
     const [kernel, initrd, snapshot] = await Promise.all([
       recipe.kernel && read(recipe.kernel, 'the kernel'),
@@ -117,6 +121,13 @@ export class Session {
     this.#machine = machine;
     this.#script = new Script(recipe.script, (bytes) => this.#takeIn(bytes, 0));
     this.#mailbox = recipe.mailbox && new Mailbox(recipe.mailbox);
+    if (recipe.strategy !== 'none')
+      this.#pump = new Pump({
+        slice: ({budgetMs}) => this.#slice(budgetMs),
+        ...(recipe.strategy && {strategy: recipe.strategy}),
+        sliceMs: recipe.sliceMs, record: recipe.record,
+        wakeOn: [], // handle() wakes it, after what came in is in
+      });
     this.#around.post({type: 'ready', ramMb, cpu});
     this.#run(machine, recipe);
   }
@@ -127,17 +138,9 @@ export class Session {
     this.#began = {hostMs: now(), guestMs: machine.guestMs};
     this.#reported = {hostMs: now(), insns: Number(machine.insns)};
     this.#script?.begin();
-    if (recipe.strategy === 'none') {
+    if (!this.#pump) {
       this.#runWithoutYield(recipe.sliceMs);
-      return;
-    }
-    this.#pump = new Pump({
-      slice: ({budgetMs}) => this.#slice(budgetMs),
-      ...(recipe.strategy && {strategy: recipe.strategy}),
-      sliceMs: recipe.sliceMs, record: recipe.record,
-      wakeOn: [], // handle() wakes it, after what came in is in
-    });
-    if (!this.#paused) {
+    } else if (!this.#paused) {
       this.#around.post({type: 'state', state: 'running'});
       this.#pump.start();
     }
@@ -156,7 +159,7 @@ export class Session {
   /** What is worth as many milliseconds' work; returns for how long there is none then. @param {number} budgetMs */
   #slice(budgetMs) {
     const end = now() + budgetMs;
-    const step = this.#mailbox ? Math.min(SUBSLICE_MS, budgetMs) : budgetMs;
+    const step = this.#mailbox ? Math.max(LOOK_LEAST_MS, budgetMs / LOOKS) : budgetMs;
     let nap;
     do {
       this.#mailbox?.awake();
@@ -193,17 +196,21 @@ export class Session {
       }
     }
     if (this.#inbox.some((queue) => queue.length) && napMs > 1) return 1; // the wire was full
-    return this.#over ? Infinity : napMs;
+    if (this.#over) return Infinity;
+    return this.#drowse.nap(napMs, {hostMs: now(), insns: Number(machine.insns), guestMs: machine.guestMs});
   }
 
   // ---- The console -------------------------------------------------------------------------
 
-  /** Inside a slice. @param {number} byte @param {number} uart */
+  /** Inside a slice. An echo goes out at once, everything else at the slice's end.
+   * @param {number} byte @param {number} uart */
   #console(byte, uart) {
     this.#output[uart].push(byte);
-    if (uart !== 0 || !this.#script) return;
-    this.#script.see(byte);
-    if (this.#script.over) this.#machine?.pause();
+    if (uart === 0 && this.#script) {
+      this.#script.see(byte);
+      if (this.#script.over) this.#machine?.pause();
+    }
+    if (this.#echoDue) this.#flush();
   }
 
   #flush() {
@@ -211,6 +218,8 @@ export class Session {
       if (!this.#output[uart].length) continue;
       const bytes = Uint8Array.from(this.#output[uart]);
       this.#output[uart] = [];
+      this.#drowse.disturb();
+      this.#echoDue = false;
       this.#credit -= bytes.length;
       this.#around.post({type: 'console', bytes, uart}, [bytes.buffer]);
     }
@@ -240,6 +249,9 @@ export class Session {
       while (queue.length) {
         const sent = this.#machine.consoleIn(queue[0], uart);
         this.#taken += sent;
+        if (!sent) break;
+        this.#echoDue = true;
+        this.#drowse.disturb();
         if (sent < queue[0].length) {
           queue[0] = queue[0].subarray(sent);
           break;
@@ -328,6 +340,7 @@ export class Session {
     const stats = this.#stats(), wanted = this.#recipe?.atEnd ?? [];
     /** @type {import('./protocol.js').Remains} */ const remains = {};
     if (wanted.includes('hash')) remains.hash = this.#machine?.hash;
+    if (wanted.includes('timeline')) remains.timeline = this.#pump?.timeline() ?? [];
     if (wanted.includes('save')) remains.snapshot = this.#machine?.save();
     this.#around.post({type: 'exit', reason, message, stats, remains},
         remains.snapshot ? [/** @type {ArrayBuffer} */ (remains.snapshot.buffer)] : []);

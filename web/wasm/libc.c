@@ -2,6 +2,7 @@
  *
  * memcpy, memmove and memset become the bulk memory instructions, which an engine runs as fast as
  * anything; the compiler must not turn them into calls of themselves (-fno-builtin). */
+#define HALTER_WASM_LIBC
 #include <string.h>
 
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes)

@@ -108,6 +108,8 @@ int EXPORT(web_slice)(uint64_t host_ns, uint64_t slice_ns)
 
     pace.slice_ns = slice_ns;
     budget = pace_slice(&pace, host_ns, pc_now_ns(machine));
+    if (pace.icount_q16) /* the length of deterministic slices changes nothing else */
+        budget.max_insns = pace.insns_per_ms * slice_ns / 1000000 + 1;
     slice_insns = pc_insns(machine);
     if (!budget.max_insns)
         return PC_BUDGET;
