@@ -1,9 +1,9 @@
 #!/bin/sh
-# rom.sh HALTER-PC FOLDER SOURCES: the test ROM here against its expected text, and, where they are
+# rom.sh HALTER FOLDER SOURCES: the test ROM here against its expected text, and, where they are
 # installed, under QEMU and Bochs, whose differences must all be in differences.txt.
 #
 # FOLDER has rom.elf, which is loaded here, and rom.bin, a BIOS image for the two others.
-pc=$1
+halter=$1
 folder=$2
 sources=$3
 work=$(mktemp -d)
@@ -27,7 +27,7 @@ clean() {
 }
 
 ours() {
-    timeout 120 "$pc" "$folder/rom.elf" --icount=100 </dev/null >"$work/ours" 2>"$work/errors"
+    timeout 120 "$halter" boot "$folder/rom.elf" --icount=100 </dev/null >"$work/ours" 2>"$work/errors"
     clean "$work/ours"
     if diff "$sources/expected.txt" "$work/ours.clean" >"$work/log" 2>&1; then
         pass "the test ROM says what it should"
