@@ -5,14 +5,15 @@
 #              the suite `long` once)
 #   2  clang:  the same, unprivileged
 #   3  clang with AddressSanitizer and UndefinedBehaviorSanitizer: all tests that can run so
-#   4  the fuzzers: frames for a minute, the others for half of one
+#   4  the declarations for TypeScript, held against its compiler
+#   5  the fuzzers: frames for a minute, the others for half of one
 #
 # Every TAP case of every run is counted; the failing ones are listed with their output, and the
 # last line is "N passed, N failed". The exit status is 0 only when nothing failed. Takes the names
-# of parts ("gcc clang sanitizers fuzz") to run only these.
+# of parts ("gcc clang sanitizers types fuzz") to run only these.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-parts=${*:-gcc clang sanitizers fuzz}
+parts=${*:-gcc clang sanitizers types fuzz}
 nobody=65534
 
 # An unprivileged user must be able to read the sources: where it cannot (below /root, say), all of
@@ -177,8 +178,9 @@ fuzz() {
 }
 
 PATH=$(tools/node.sh):$PATH || fail "Node 20"
+tools/npm.sh web || fail "the npm packages of web/"
 # A build without them leaves tests out: here that is a failure.
-for tool in node npm clang-19 wasm-ld-19; do
+for tool in node npm clang-19 wasm-ld-19 chromium; do
     command -v $tool > /dev/null || fail "$tool is missing: the tests that need it would be left out"
 done
 
@@ -208,11 +210,19 @@ for part in $parts; do
         }
         unset HALTER_LAUNCHER HALTER_TEST_LAUNCHER
         ;;
+    types)
+        say "declarations for TypeScript"
+        if tests/types/run.sh > "$work/log" 2>&1; then
+            passed=$((passed + $(grep -c '^ok' "$work/log")))
+        else
+            fail "declarations for TypeScript" "$work/log"
+        fi
+        ;;
     fuzz)
         fuzz
         ;;
     *)
-        echo "check.sh: there is no part \"$part\": gcc clang sanitizers fuzz" >&2
+        echo "check.sh: there is no part \"$part\": gcc clang sanitizers types fuzz" >&2
         exit 2
         ;;
     esac

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that building and testing need, and only those that are missing.
+# install-deps.sh [PACKAGE]...
+# Installs the Debian packages that building and testing need, and those named, where they are missing.
 # Says what it does; uses sudo only when it is not run by root; does nothing when all are there.
 # On other systems it names what is needed and leaves the rest to their owner.
 set -eu
@@ -7,9 +8,11 @@ set -eu
 packages="
     build-essential clang llvm libclang-rt-dev meson ninja-build pkg-config
     libjavascriptcoregtk-4.1-dev libseccomp-dev libcurl4-openssl-dev libsqlite3-dev
-    libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps
+    libcmocka-dev libglib2.0-dev scdoc mandoc util-linux procps openssl
     zlib1g-dev liblzma-dev libzstd-dev liblz4-dev
-    cpio gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
+    cpio kmod e2fsprogs gcc-multilib clang-19 lld-19 llvm-19 libclang-rt-19-dev-wasm32
+    libmicrohttpd-dev chromium fonts-dejavu-core
+    $*
 "
 
 if ! command -v dpkg-query > /dev/null; then

@@ -1,12 +1,19 @@
 /**
  * halter/pc in Node: the same machine and the same session on worker_threads.
  *
+ * @typedef {import('./pc/host.js').BootOptions} BootOptions
+ * @typedef {import('./pc/host.js').Events} Events
+ * @typedef {import('./pc/host.js').Exit} Exit
+ * @typedef {import('./pc/host.js').Stats} Stats
+ * @typedef {import('./pc/host.js').State} State
+ *
  * @module
  */
 import {readFile} from 'node:fs/promises';
 import {fileURLToPath} from 'node:url';
 import {Worker} from 'node:worker_threads';
 import {HostedPC} from './pc/host.js';
+import {compileBytes} from './pc/wasm.js';
 
 /** @type {import('./pc/host.js').Platform} */
 const platform = {
@@ -18,12 +25,15 @@ const platform = {
     } catch (error) {
       throw new Error(`the machine (pc.wasm) cannot be read: ${/** @type {Error} */ (error).message}`);
     }
-    return WebAssembly.compile(bytes);
+    return compileBytes(bytes);
   },
   named: (name) => (/^https?:/.test(name) ? {url: name} :
       {path: name.startsWith('file:') ? fileURLToPath(name) : name}),
   spawn: ({message, error}) => {
-    const worker = new Worker(new URL('./pc/worker-node.js', import.meta.url), {name: 'halter-pc'});
+    const worker = new Worker(new URL('./pc/worker-node.js', import.meta.url), {
+      name: 'halter-pc',
+      execArgv: [], // an --input-type of the program that we are in is not for this file
+    });
     worker.on('message', message);
     worker.on('messageerror', () => error('a message from it could not be read'));
     worker.on('error', (thrown) => error(/** @type {Error} */ (thrown).message));

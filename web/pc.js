@@ -1,6 +1,12 @@
 /**
  * halter/pc in a browser: the Worker beside this file, and pc.wasm.
  *
+ * @typedef {import('./pc/host.js').BootOptions} BootOptions
+ * @typedef {import('./pc/host.js').Events} Events
+ * @typedef {import('./pc/host.js').Exit} Exit
+ * @typedef {import('./pc/host.js').Stats} Stats
+ * @typedef {import('./pc/host.js').State} State
+ *
  * @module
  */
 import {HostedPC} from './pc/host.js';

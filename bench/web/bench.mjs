@@ -9,14 +9,15 @@
  * Each measurement runs in a fresh process: what an engine compiled for one does not help another.
  * Ratios are of one run on one machine, of medians of its rounds, and mean nothing across machines.
  */
-import {execFile, spawn} from 'node:child_process';
+import {execFile, spawn, spawnSync} from 'node:child_process';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {parseArgs, promisify} from 'node:util';
 import {PC} from '../../web/pc-node.js';
-import {cpuSeconds, launch, serve, withPage} from './browsers.mjs';
+import {ISOLATED, serve} from '../../tools/serve.mjs';
+import {cpuSeconds, launch, withPage} from './browsers.mjs';
 import {quantile} from './measure.js';
 import {drawTimelines} from './timeline.mjs';
 import {measureV86} from './v86.mjs';
@@ -52,7 +53,7 @@ const files = {kernel: `${guest}/vmlinux-686`, initrd: `${guest}/initramfs.cpio.
 const report = {machine: {cpu: os.cpus()[0].model, cores: os.cpus().length, kernel: os.release()}, rounds, versions: {node: process.version},
   boots: [], echoes: [], idles: [], drifts: [], v86: []};
 const server = await serve({'/web/': `${build}/web/package/`, '/guest/': `${guest}/`, '/work/': `${work}/`,
-  '/bench/': `${here}/`, '/v86/': `${here}/node_modules/v86/build/`, '/bios/': '/usr/share/seabios/'});
+  '/bench/': `${here}/`, '/v86/': `${here}/node_modules/v86/build/`, '/bios/': '/usr/share/seabios/'}, () => ISOLATED);
 
 /** One measurement, in a process of its own. @param {Engine} engine @param {string} what @param {object} how */
 async function once(engine, what, how) {
@@ -85,6 +86,13 @@ async function makeSnapshot() {
   writeFileSync(files.snapshot, snapshot);
 }
 
+/** The same boot by the native command. */
+function nativeHash() {
+  const {stderr} = spawnSync(`${build}/halter`, ['boot', files.kernel, '--initrd', files.initrd, '--icount=5', '--hash', '--until', 'BOOT-OK'],
+      {encoding: 'latin1', input: ''});
+  return /hash ([0-9a-f]{16})/.exec(stderr)?.[1] ?? stderr;
+}
+
 async function boots() {
   for (let round = 0; round < rounds; round++)
     for (const engine of engines)
@@ -104,8 +112,10 @@ async function boots() {
       row(engine, strategy, fixed(median(mine, (b) => b.ms) / 1000), fixed(quantile(ratios, 0.5), 3), fixed(median(mine, (b) => b.duty), 3),
           fixed(median(mine, (b) => b.gap?.p50Ms)), fixed(median(mine, (b) => b.gap?.p99Ms)), mine[0].hash);
     }
+  const native = nativeHash();
+  console.log(`native: ${native}`);
   const states = new Set(report.boots.map((/** @type {any} */ b) => `${b.insns} ${b.hash}`));
-  console.log(states.size === 1 ? `All ${report.boots.length} boots ended in the same state after the same ${report.boots[0].insns} instructions.` :
+  console.log(states.size === 1 && report.boots[0].hash === native ? `All ${report.boots.length} boots ended in the native one's state after the same ${report.boots[0].insns} instructions.` :
     `THE BOOTS DIFFER: ${[...states].join('; ')}`);
   if (values.svg) {
     const spansOf = (/** @type {string} */ strategy) => report.boots.find((/** @type {any} */ b) => b.strategy === strategy && b.timeline)?.timeline ?? [];

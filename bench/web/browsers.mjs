@@ -1,39 +1,11 @@
 /**
- * browsers.mjs: Debian's Chromium and Firefox behind one face (puppeteer speaks to both), the server
- * that their pages come from, and the CPU time of all their processes.
+ * browsers.mjs: Debian's Chromium and Firefox behind one face (puppeteer speaks to both), and the CPU
+ * time of all their processes.
  *
  * @module
  */
-import {readFileSync, readdirSync, statSync} from 'node:fs';
-import http from 'node:http';
-import path from 'node:path';
+import {readFileSync, readdirSync} from 'node:fs';
 import puppeteer from 'puppeteer-core';
-
-const TYPES = /** @type {Record<string, string>} */ ({'.html': 'text/html; charset=utf-8', '.js': 'text/javascript',
-  '.mjs': 'text/javascript', '.wasm': 'application/wasm'});
-
-/**
- * Serves folders, uncached and cross-origin isolated, so that clocks are as fine as they get.
- * @param {Record<string, string>} roots '/prefix/' → folder
- */
-export async function serve(roots) {
-  const server = http.createServer((request, response) => {
-    const url = decodeURIComponent((request.url ?? '').split('?')[0]);
-    const prefix = Object.keys(roots).find((one) => url.startsWith(one));
-    const file = prefix && path.join(roots[prefix], path.normalize('/' + url.slice(prefix.length)));
-    try {
-      if (!file || !statSync(file).isFile()) throw new Error('no such file');
-      response.writeHead(200, {'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
-        'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp'});
-      response.end(readFileSync(file));
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const {port} = /** @type {import('node:net').AddressInfo} */ (server.address());
-  return {url: `http://127.0.0.1:${port}`, close: () => server.close()};
-}
 
 const EXECUTABLES = {chromium: '/usr/bin/chromium', firefox: '/usr/bin/firefox-esr'};
 

@@ -119,6 +119,8 @@ struct halter_options {
     const char *state_path;    /* the file that host.state is kept in, one for all plugins; made when
                                   it is not there. NULL: there is no state */
     bool audit;                /* each use of a built-in capability is an event: HALTER_EVENT_AUDIT */
+    const char *ca_file;       /* certificates of the authorities that host.fetch trusts for https, PEM,
+                                  in place of the system's; NULL: the system's */
 };
 #define HALTER_OPTIONS_INIT {.size = sizeof(struct halter_options), .spares = 1}
 
@@ -141,7 +143,8 @@ HALTER_API int halter_fd(const struct halter_host *host);
  * (called from a callback), ESYSTEM.
  */
 HALTER_API int halter_dispatch(struct halter_host *host, int timeout_ms);
-/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. */
+/* Makes a halter_dispatch() that waits return. From any thread, and from a signal handler. NULL is
+   fine. */
 HALTER_API void halter_wakeup(struct halter_host *host);
 
 /* ---- guests ----------------------------------------------------------------------------------- */
@@ -191,6 +194,8 @@ struct halter_plugin_options {
     uint64_t state_bytes;    /* quota of host.state; default 10 MiB */
     uint32_t requests_per_second; /* reverse calls, more fail with a QuotaError; default 10000 */
     uint32_t output_bytes;   /* the largest result; 0: the host's frame cap */
+    uint32_t cpu_percent;    /* its share of one processor, over 10 seconds; what uses more is killed and
+                                waits until it may go on. 0: no limit, at most 6400 */
 };
 #define HALTER_PLUGIN_INIT {.size = sizeof(struct halter_plugin_options)}
 
@@ -227,6 +232,19 @@ HALTER_API int halter_guest_reload(struct halter_guest *guest, const char *sourc
  */
 HALTER_API int halter_guest_grant(struct halter_guest *guest, const char *const *grants, char *why,
                                   size_t why_bytes);
+/*
+ * Replaces the plugin's manifest, the grants, and the source with it: that of the guest's path, read
+ * again, where it has one. Permissions and limits hold from now on, those of a process (memory, JIT,
+ * CPU seconds) with the next one, for which the guest is reloaded as by halter_guest_reload(). The
+ * options that the guest was made with hold as before. On EMANIFEST a line for people is written to
+ * `why`, which may be NULL; on any failure nothing has changed. A guest that has its name from its
+ * manifest keeps it: another is EMANIFEST.
+ * EINVAL, ENOMEM, ESYSTEM (the path cannot be read), ETOOBIG, EMANIFEST, EBUSY (a reload is under
+ * way), ECLOSED.
+ */
+HALTER_API int halter_guest_manifest(struct halter_guest *guest, const char *manifest,
+                                     size_t manifest_bytes, const char *const *grants, char *why,
+                                     size_t why_bytes);
 /* Kills the process at once. The call in flight fails with EKILLED; the guest restarts. */
 HALTER_API int halter_guest_kill(struct halter_guest *guest);
 /* Ends backoff, quarantine or failure: loads again at once. EBUSY in any other state. */
@@ -398,6 +416,17 @@ typedef void (*halter_pc_log_fn)(struct halter_pc *pc, enum halter_level level, 
                                  void *data);
 typedef void (*halter_pc_end_fn)(struct halter_pc *pc, const struct halter_pc_end *end, void *data);
 
+/* What a PC was asked came to: `wrong` is NULL, or one line that says why not; `json` is its answer. */
+typedef void (*halter_pc_answer_fn)(struct halter_pc *pc, const char *wrong, const char *json,
+                                    void *data);
+
+/* A helper has died, and another one goes on from where the PC was `lost_ms` ago. */
+typedef void (*halter_pc_restart_fn)(struct halter_pc *pc, const struct halter_death *death,
+                                     uint64_t lost_ms, void *data);
+
+/* Its serial ports: the first is its console, the second a channel for programs. */
+enum halter_pc_port { HALTER_PC_CONSOLE = 0, HALTER_PC_CHANNEL = 1 };
+
 enum halter_pc_model { HALTER_PC_P6 = 0, HALTER_PC_PENTIUM3 = 1, HALTER_PC_PENTIUM_M = 2 };
 
 /* One step of a script: wait for a text on the console, then type keys. Either may be NULL.
@@ -406,10 +435,21 @@ struct halter_pc_step {
     const char *until, *send;
 };
 
+/* A disk: /dev/vda is the first one. */
+struct halter_pc_disk {
+    int fd;         /* a regular file of whole sectors of 512 bytes, open for reading, and for writing
+                       unless it is read-only or kept; duplicated */
+    bool read_only; /* the guest cannot write */
+    bool keep;      /* the file stays as it is: what the guest writes is gone when the PC is, but for
+                       snapshots */
+};
+#define HALTER_PC_DISKS 3
+
 struct halter_pc_options {
     size_t size;             /* set by HALTER_PC_INIT */
     const char *name;        /* for people; default "pc" */
-    int kernel_fd;           /* a bzImage or a 32-bit ELF kernel, open for reading; duplicated */
+    int kernel_fd;           /* a bzImage or a 32-bit ELF kernel, open for reading; duplicated. -1:
+                                none, where resume_fd is given; a reset then ends the run */
     int initrd_fd;           /* or -1 */
     const char *append;      /* the kernel's command line; NULL: none */
     uint32_t ram_mb;         /* 2 to 3072; default 128 */
@@ -429,10 +469,28 @@ struct halter_pc_options {
     halter_pc_log_fn on_log; /* may be NULL */
     halter_pc_end_fn on_end; /* exactly once, unless the PC is destroyed first; may be NULL */
     void *data;
+    int resume_fd;           /* a snapshot to go on from, open for reading, of a PC with the same RAM
+                                and processor; or -1 */
+    int save_fd;             /* an empty file where a snapshot is left at the end of the run; or -1 */
+    uint64_t slice_insns;    /* the length of deterministic slices, which changes nothing else; 0: as
+                                it comes */
+    halter_pc_console_fn on_channel; /* what the guest sends on its second serial port. NULL: nothing
+                                is plugged in there */
+    uint32_t snapshot_every_ms; /* a snapshot is kept in memory, so often; 0: none is */
+    uint32_t restarts;       /* a helper that dies is replaced by one that goes on from the last
+                                snapshot, or from the start while there is none: so many times in a row
+                                without a new snapshot in between; 0: its death is the PC's end */
+    halter_pc_restart_fn on_restart; /* each time; may be NULL */
+    const struct halter_pc_disk *disks; /* copied; HALTER_PC_DISKS at the most */
+    unsigned ndisks;
+    int overlay_fd;          /* an empty file open for reading and writing, for what disks must keep
+                                from their files: that of `keep`, and all that is written after a
+                                snapshot was saved or resumed; or -1 when all disks are read-only */
 };
 #define HALTER_PC_INIT                                                                             \
     {.size = sizeof(struct halter_pc_options), .kernel_fd = -1, .initrd_fd = -1,                   \
-     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX}
+     .model = HALTER_PC_PENTIUM_M, .rtc_seconds = UINT64_MAX, .resume_fd = -1, .save_fd = -1,  \
+     .overlay_fd = -1}
 
 /* Makes a PC and switches it on. EINVAL, ENOMEM, ESYSTEM, ETOOBIG (the script), ECLOSED. */
 HALTER_API int halter_pc_create(struct halter_host *host, const struct halter_pc_options *options,
@@ -446,6 +504,20 @@ HALTER_API long halter_pc_send(struct halter_pc *pc, const void *bytes, size_t c
 HALTER_API size_t halter_pc_room(const struct halter_pc *pc);
 /* Stops taking console output, so that the guest waits as on a serial line, or goes on. */
 HALTER_API void halter_pc_hold(struct halter_pc *pc, bool hold);
+/* The same for either serial port. */
+HALTER_API long halter_pc_send_port(struct halter_pc *pc, enum halter_pc_port port,
+                                    const void *bytes, size_t count);
+HALTER_API size_t halter_pc_room_port(const struct halter_pc *pc, enum halter_pc_port port);
+HALTER_API void halter_pc_hold_port(struct halter_pc *pc, enum halter_pc_port port, bool hold);
+/*
+ * Writes a snapshot of the running PC into `fd`, an empty file, which stays yours: it may be closed
+ * at once. `fn` runs exactly once, unless the PC is destroyed first; a file of which it says that
+ * something was wrong is of no use. EINVAL, EBUSY (one is under way, or the PC has not started yet),
+ * ENOMEM, ECLOSED.
+ */
+HALTER_API int halter_pc_save(struct halter_pc *pc, int fd, halter_pc_answer_fn fn, void *data);
+/* Asks for its state, for people: {"report": [lines]}. As halter_pc_save(). */
+HALTER_API int halter_pc_report(struct halter_pc *pc, halter_pc_answer_fn fn, void *data);
 /* Kills it; no callback. NULL is fine. */
 HALTER_API void halter_pc_destroy(struct halter_pc *pc);
 /* The helper's pid for people and tests, 0 when there is none now. */
@@ -454,6 +526,15 @@ HALTER_API int halter_pc_pid(const struct halter_pc *pc);
 /* ---- accounts --------------------------------------------------------------------------------- */
 
 #define HALTER_HISTOGRAM_BUCKETS 128
+
+enum halter_request_kind {
+#define HALTER_REQUEST_KIND(name, number, word) HALTER_REQUEST_##name = number,
+#include "halter/requests.def"
+#undef HALTER_REQUEST_KIND
+};
+#define HALTER_REQUEST_KINDS 16 /* room in the accounts; those not named yet are 0 */
+/* "fetch", "state.get", ... ; "" for a number that is none. */
+HALTER_API const char *halter_request_kind_text(enum halter_request_kind kind);
 
 struct halter_stats {
     size_t size;           /* set by HALTER_STATS_INIT */
@@ -469,6 +550,7 @@ struct halter_stats {
     uint64_t peak_bytes;   /* the largest of all its processes that are reaped or sampled */
     uint64_t latency_sum_ns, latency_max_ns; /* of ran_ns over successes */
     uint64_t latency[HALTER_HISTOGRAM_BUCKETS]; /* bucket b: below halter_histogram_bound(b) */
+    uint64_t requests_by_kind[HALTER_REQUEST_KINDS]; /* by enum halter_request_kind */
 };
 #define HALTER_STATS_INIT {.size = sizeof(struct halter_stats)}
 /* Fills *stats: one look at /proc. EINVAL. */

@@ -9,56 +9,73 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define IMAGE_MAX (512u << 20) /* with all that debugging puts in */
 
 static const char *read_all(const char *path, uint8_t **bytes, size_t *count)
 {
     FILE *file = fopen(path, "rbe");
     size_t room = 1 << 20, n;
+    const char *wrong = NULL;
 
     if (!file)
         return strerror(errno);
     *count = 0;
     *bytes = malloc(room);
-    while (*bytes && (n = fread(*bytes + *count, 1, room - *count, file)) > 0) {
+    if (!*bytes)
+        die_without_memory();
+    while (!wrong && (n = fread(*bytes + *count, 1, room - *count, file)) > 0) {
         *count += n;
-        if (*count < room)
-            continue;
-        uint8_t *more = realloc(*bytes, room *= 2);
-        if (!more)
-            free(*bytes);
-        *bytes = more;
+        if (*count == IMAGE_MAX) {
+            wrong = "it is larger than 512 MiB, which no kernel is";
+        } else if (*count == room) {
+            *bytes = realloc(*bytes, room *= 2);
+            if (!*bytes)
+                die_without_memory();
+        }
     }
-    const char *wrong = !*bytes        ? "there is no memory for it"
-                        : ferror(file) ? strerror(errno)
-                                       : NULL;
+    if (!wrong && ferror(file))
+        wrong = strerror(errno);
     fclose(file);
-    if (wrong) {
-        free(*bytes);
-        *bytes = NULL;
-    }
     return wrong;
 }
 
-/* Under another name first: whoever sees the file sees all of it. */
-static const char *write_all(const char *path, const uint8_t *bytes, size_t count)
+/* Takes the file, which is NULL when it could not be opened. */
+static const char *put(FILE *file, const uint8_t *bytes, size_t count)
 {
-    char *temporary;
-    FILE *file;
     const char *wrong = NULL;
 
-    if (asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0)
-        return "there is no memory";
-    file = fopen(temporary, "wbxe");
     if (!file || fwrite(bytes, 1, count, file) != count)
         wrong = strerror(errno);
     if (file && fclose(file) != 0 && !wrong)
         wrong = strerror(errno);
-    if (!wrong && rename(temporary, path) != 0)
+    return wrong;
+}
+
+/* Under another name first: whoever sees the file sees all of it. A link stays one, and what is no
+ * file (a device, a pipe) is written to: a rename would put a file in its place. */
+static const char *write_all(const char *path, const uint8_t *bytes, size_t count)
+{
+    char *temporary, *real;
+    struct stat status;
+    const char *wrong;
+    FILE *file;
+
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return put(fopen(path, "wbe"), bytes, count);
+    real = realpath(path, NULL);
+    if (asprintf(&temporary, "%s.%ld", real ? real : path, (long)getpid()) < 0)
+        die_without_memory();
+    file = fopen(temporary, "wbxe");
+    wrong = put(file, bytes, count);
+    if (!wrong && rename(temporary, real ? real : path) != 0)
         wrong = strerror(errno);
     if (wrong && file)
         unlink(temporary);
     free(temporary);
+    free(real);
     return wrong;
 }
 
@@ -86,7 +103,7 @@ static int image_main(const struct verb *verb, int argc, char **argv)
     at_fault = from = options.operands[0];
     to = options.operands[1];
     wrong = read_all(from, &image, &bytes);
-    if (!wrong && bytes > 4 && memcmp(image, "\177ELF", 4) != 0)
+    if (!wrong && (bytes < 4 || memcmp(image, "\177ELF", 4) != 0))
         wrong = bzimage_unpack(image, bytes, &elf, &elf_bytes);
     if (!wrong) {
         at_fault = to;

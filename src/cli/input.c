@@ -102,7 +102,9 @@ static bool open_next(struct input *input)
 {
     const char *path = input->paths[input->file];
     bool standard = strcmp(path, "-") == 0;
-    input->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    /* Without blocking: a named pipe may have no writer yet, and poll() waits for one as well. */
+    input->fd =
+        standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat status;
     if (input->fd < 0 || fstat(input->fd, &status) < 0) {
         input->error = errno;

@@ -1,7 +1,9 @@
 /*
  * `halter VERB …`: finds the verb and hands over. Everything else is the verb's.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@ static const struct verb *const verbs[] = {
     &run_verb,
     &boot_verb,
     &image_verb,
+    &serve_verb,
     &check_verb,
     &top_verb,
     &bench_verb,
@@ -59,9 +62,18 @@ static void occupy_standard_descriptors(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-int main(int argc, char **argv)
+/* What was printed has to have arrived: a full disk is not found out before the last of it. */
+static int check_output(int status)
 {
-    occupy_standard_descriptors();
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    say("<stdout>: %s", errno ? strerror(errno) : "not all of it could be written");
+    return status == EXIT_OK ? EXIT_IO : status;
+}
+
+static int obey(int argc, char **argv)
+{
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("halter %s\n", halter_version());
@@ -79,8 +91,15 @@ int main(int argc, char **argv)
         options_help(verb);
         return EXIT_OK;
     }
-    char speaker[64];
+    static char speaker[64];
     snprintf(speaker, sizeof speaker, "halter %s", verb->name);
     say_as(speaker);
     return verb->main(verb, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_descriptors();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write(), not our end */
+    return check_output(obey(argc, argv));
 }

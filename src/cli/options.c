@@ -104,6 +104,7 @@ int options_next(struct options *options)
             return next_long(options, word + 2);
         } else {
             options->only_operands = true;
+            options->nbefore = options->noperands;
         }
     }
     return OPTIONS_END;

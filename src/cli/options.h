@@ -34,6 +34,7 @@ struct options {
     int argc, at;
     const char *letters; /* the rest of a group such as -qj4 */
     bool only_operands;  /* `--` was seen */
+    int nbefore;         /* operands before it */
     const char *value;   /* of the option last returned, NULL where there is none */
     char **operands;     /* collected at the front of argv */
     int noperands;

@@ -61,6 +61,12 @@ bool output_open(struct output *output, const char *path)
     return true;
 }
 
+void output_adopt(struct output *output, int fd, const char *name)
+{
+    *output = (struct output){.fd = fd, .name = name, .terminal = isatty(fd)};
+    choose_way(output);
+}
+
 bool output_close(struct output *output)
 {
     bool fine = true;
@@ -73,18 +79,32 @@ bool output_close(struct output *output)
     return fine;
 }
 
-void output_text(struct output *output, const char *text, size_t bytes, uint64_t now_ns)
+/* What is written makes room at the front, now and then. */
+static void make_room(struct output *output)
 {
     struct buffer *buffer = &output->buffer;
     if (output->start == buffer->used) {
         buffer_reset(buffer, KEEP_BYTES);
         output->start = 0;
-        output->since_ns = now_ns;
     } else if (output->start > KEEP_BYTES && output->start > output_pending(output)) {
         memmove(buffer->bytes, buffer->bytes + output->start, output_pending(output));
         buffer->used -= output->start;
         output->start = 0;
     }
+}
+
+void output_bytes(struct output *output, const void *bytes, size_t count)
+{
+    make_room(output);
+    buffer_append(&output->buffer, bytes, count);
+}
+
+void output_text(struct output *output, const char *text, size_t bytes, uint64_t now_ns)
+{
+    struct buffer *buffer = &output->buffer;
+    if (output_pending(output) == 0)
+        output->since_ns = now_ns;
+    make_room(output);
     if (!output->terminal) {
         buffer_append(buffer, text, bytes);
         return;

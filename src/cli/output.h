@@ -35,10 +35,14 @@ struct output {
 
 /* `path` NULL: standard output. False when it cannot be opened (said). */
 bool output_open(struct output *output, const char *path);
+/* A descriptor that is open already, and stays so. */
+void output_adopt(struct output *output, int fd, const char *name);
 /* Closes what it opened; false when that failed (said), e.g. for want of space. */
 bool output_close(struct output *output);
 /* Appends result text; on a terminal, made safe for it. */
 void output_text(struct output *output, const char *text, size_t bytes, uint64_t now_ns);
+/* Appends bytes as they are: the console of a PC is the terminal's own language. */
+void output_bytes(struct output *output, const void *bytes, size_t count);
 static inline size_t output_pending(const struct output *output)
 {
     return output->buffer.used - output->start;

@@ -40,7 +40,7 @@ enum {
     RUN_NO_JIT,
     RUN_GRANT,
     RUN_GRANTS,
-    RUN_STATE,
+    RUN_STATE, RUN_CA_FILE,
     RUN_AUDIT,
     RUN_STATUS,
     RUN_QUIET,
@@ -59,7 +59,7 @@ const struct option_spec run_options[] = {
                   "lines are plain text: transform gets a string, and a\n"
                   "string that it returns is written without quotes"},
     [RUN_OUTPUT] = {"output", 'o', "FILE", "write results there, not to standard output"},
-    [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when its file changes"},
+    [RUN_WATCH] = {"watch", 'w', NULL, "load the plugin anew when it or its plugin.json changes"},
     [RUN_STATS] = {"stats", 0, "[FILE]", "figures as JSON at the end, to standard error or FILE"},
     [RUN_STATUS] = {"status", 0, "SOCKET", "open a status socket there, for halter top"},
     [RUN_SUMMARY] = {"summary", 's', NULL, "figures for people at the end, on standard error"},
@@ -79,6 +79,7 @@ const struct option_spec run_options[] = {
                    "state:read, files:NAME:read=/FOLDER, all, ...; repeatable"},
     [RUN_GRANTS] = {"grants", 0, "FILE", "grants by the plugins' names"},
     [RUN_STATE] = {"state", 0, "FILE", "keep the plugin's state there"},
+    [RUN_CA_FILE] = {"ca-file", 0, "FILE", "authorities that https is checked by, in place of the system's"},
     [RUN_AUDIT] = {"audit", 0, NULL, "say on standard error what the plugin does with its grants"},
     [RUN_QUIET] = {"quiet", 'q', NULL, "no lines from the plugin, no message for a failed record"},
     {0},
@@ -162,6 +163,9 @@ static bool take_option(struct run_config *config, int option, const char *value
     case RUN_STATE:
         config->state_path = value;
         break;
+    case RUN_CA_FILE:
+        config->ca_file = value;
+        break;
     case RUN_AUDIT:
         config->audit = true;
         break;
@@ -235,6 +239,7 @@ static int make_host(struct run *run)
     options.on_event = run_on_event;
     options.data = run;
     options.state_path = run->config.state_path;
+    options.ca_file = run->config.ca_file;
     options.audit = run->config.audit;
     int status = halter_create(&options, &run->host);
     if (status == HALTER_OK)
@@ -265,21 +270,17 @@ static int set_up(struct run *run)
         say("%s: %s", config->plugin, strerror(errno));
         return EXIT_NOT_LOADED;
     }
-    if (!input_check(&run->input) || !take_over_signals(run))
+    if (!input_check(&run->input))
         return EXIT_IO;
-    if (!output_open(&run->output, config->output_path))
+    if (!run_files_differ(config))
+        return EXIT_USAGE;
+    /* In this order: to open a pipe is to wait for its reader, which a signal has to end. */
+    if (!run_open_files(run) || !take_over_signals(run))
         return EXIT_IO;
-    if (config->dead_letter_path) {
-        run->dead_letter = fopen(config->dead_letter_path, "we");
-        if (!run->dead_letter) {
-            say("%s: %s", config->dead_letter_path, strerror(errno));
-            return EXIT_IO;
-        }
-    }
     run->slots = calloc(WINDOW_RECORDS, sizeof *run->slots);
     if (!run->slots)
         die_without_memory();
-    if (config->watch && !watch_start(&run->watch, config->plugin))
+    if (config->watch && !watch_start(&run->watch, config->plugin, run->plugin.manifest_path))
         return EXIT_IO;
     run->started_ns = run->now = now_ns();
     bool screen = isatty(STDERR_FILENO) && !run->output.terminal && !config->quiet;
@@ -320,18 +321,6 @@ static int exit_status(const struct run *run)
     return run->tally.failed ? EXIT_RECORDS_FAILED : EXIT_OK;
 }
 
-static bool close_letters(struct run *run)
-{
-    if (!run->dead_letter)
-        return true;
-    bool failed = ferror(run->dead_letter);
-    failed |= fclose(run->dead_letter) != 0;
-    run->dead_letter = NULL;
-    if (failed)
-        say("%s: %s", run->config.dead_letter_path, strerror(errno));
-    return !failed;
-}
-
 /* The order matters: guests end before the records that their calls point to. */
 static void tear_down(struct run *run)
 {
@@ -342,7 +331,10 @@ static void tear_down(struct run *run)
     plugin_close(&run->plugin);
     input_finish(&run->input);
     watch_finish(&run->watch);
-    if (!output_close(&run->output) || !close_letters(run))
+    bool fine = output_close(&run->output);
+    fine &= run_close_file(&run->dead_letter, run->config.dead_letter_path);
+    fine &= run_close_file(&run->stats, run->config.stats_path);
+    if (!fine)
         run_end(run, ENDING_IO);
     if (run->signals_fd >= 0)
         close(run->signals_fd);

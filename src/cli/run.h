@@ -1,6 +1,6 @@
 /*
  * The inside of `halter run`, shared by its files: run.c reads the options and sets up, run_loop.c
- * waits, run_stream.c moves records through the window, run_guests.c follows the guests' fortunes,
+ * waits, run_files.c opens what is written, run_stream.c moves records through the window, run_guests.c follows the guests' fortunes,
  * run_report.c accounts for it all.
  *
  *   input ──► window (a ring of records in input order) ──► output
@@ -32,7 +32,7 @@ enum on_error { ON_ERROR_STOP, ON_ERROR_SKIP, ON_ERROR_NULL };
 struct run_config {
     const char *plugin; /* as named; its script once it was found */
     struct grant_options grants;
-    const char *state_path;
+    const char *state_path, *ca_file;
     const char *const *inputs;
     unsigned ninputs;
     bool document, text, watch, quiet, no_jit, summary, audit;
@@ -44,7 +44,7 @@ struct run_config {
     const char *output_path, *dead_letter_path;
     bool stats;
     const char *status_path; /* of the status socket; NULL: none */
-    const char *stats_path; /* NULL: standard error */
+    const char *stats_path;  /* NULL: standard error */
 };
 
 enum slot_state {
@@ -101,7 +101,7 @@ struct run {
     struct input input;
     struct output output;
     struct watch watch;
-    FILE *dead_letter;
+    FILE *dead_letter, *stats; /* NULL: none, or it could not be written */
 
     struct slot *slots;               /* WINDOW_RECORDS of them */
     uint64_t head, next;              /* [head, next) are in the window */
@@ -133,6 +133,16 @@ static inline struct slot *run_slot(struct run *run, uint64_t number)
     return &run->slots[number % WINDOW_RECORDS];
 }
 uint64_t now_ns(void);
+
+/* run_files.c */
+/* False when a file would be read and written, or written twice (said). Opens nothing. */
+bool run_files_differ(const struct run_config *config);
+/* Opens whatever is written; false when one cannot be (said). */
+bool run_open_files(struct run *run);
+/* Writes at once. False when it cannot (said): then the file is closed and NULL. */
+bool run_write_file(FILE **file, const char *path, const struct buffer *text);
+/* False when what was written may be lost (said). NULL is fine. */
+bool run_close_file(FILE **file, const char *path);
 
 /* run_loop.c: until the run has ended. */
 void run_loop(struct run *run);

@@ -111,6 +111,23 @@ static void load_failed(struct run *run, struct job *job, const struct halter_ev
     run_check_usable(run);
 }
 
+/* The plugin as its files are now; what keeps it from being had is said. */
+static int reload(struct run *run, struct job *job)
+{
+    const struct plugin *plugin = &run->plugin;
+    char why[512] = "";
+    int status = plugin->manifest
+                     ? halter_guest_manifest(job->guest, plugin->manifest, plugin->manifest_bytes,
+                                             plugin->grants, why, sizeof why)
+                     : halter_guest_reload(job->guest, NULL, 0);
+    if (status == HALTER_EMANIFEST)
+        say("%s", why);
+    else if (status != HALTER_OK && status != HALTER_EBUSY)
+        say("%s: cannot be reloaded: %s", run->config.plugin,
+            status == HALTER_ESYSTEM ? strerror(errno) : halter_strerror(status));
+    return status;
+}
+
 static void reload_ended(struct run *run, struct job *job, const struct halter_event *event)
 {
     bool first = job == &run->jobs[0];
@@ -126,7 +143,7 @@ static void reload_ended(struct run *run, struct job *job, const struct halter_e
     }
     if (job->reload_due) {
         job->reload_due = false;
-        if (halter_guest_reload(job->guest, NULL, 0) == HALTER_EBUSY)
+        if (reload(run, job) == HALTER_EBUSY)
             job->reload_due = true;
     }
 }
@@ -221,17 +238,43 @@ void run_on_event(struct halter_host *host, const struct halter_event *event, vo
     }
 }
 
+/* Reads plugin.json again. False when it is not to be had (said): what runs, runs on as it is. */
+static bool reread_manifest(struct run *run)
+{
+    struct plugin *old = &run->plugin, new;
+    if (!old->manifest_path)
+        return true;
+    bool fine = plugin_open(&new, old->manifest_path, &run->config.grants) == EXIT_OK;
+    if (fine && strcmp(new.script, old->script) != 0) {
+        say("%s: the entry is another file now: start anew to run it", old->manifest_path);
+        fine = false;
+    }
+    if (!fine) {
+        plugin_close(&new);
+        return false;
+    }
+    /* The paths are the same, and those of the old one are borrowed in many places. */
+    char *script = new.script, *path = new.manifest_path;
+    new.script = old->script;
+    new.manifest_path = old->manifest_path;
+    old->script = script;
+    old->manifest_path = path;
+    plugin_close(old);
+    run->plugin = new;
+    return true;
+}
+
 void run_reload(struct run *run)
 {
+    if (!reread_manifest(run))
+        return;
     for (unsigned i = 0; i < run->config.jobs; i++) {
         struct job *job = &run->jobs[i];
-        int status = halter_guest_reload(job->guest, NULL, 0);
+        int status = reload(run, job);
         if (status == HALTER_EBUSY)
             job->reload_due = true;
-        else if (status != HALTER_OK)
-            say("%s: cannot be reloaded: %s", run->config.plugin,
-                status == HALTER_ESYSTEM ? strerror(errno) : halter_strerror(status));
-        else if (job->quarantined && halter_guest_state(job->guest) == HALTER_GUEST_QUARANTINED)
+        else if (status == HALTER_OK && job->quarantined &&
+                 halter_guest_state(job->guest) == HALTER_GUEST_QUARANTINED)
             halter_guest_reset(job->guest);
     }
 }

@@ -3,7 +3,6 @@
  */
 #include "cli/run_stats.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -48,6 +47,8 @@ void run_figures(struct run *run, struct run_figures *figures)
         figures->log_lines += stats.log_lines;
         figures->log_dropped += stats.log_dropped;
         figures->requests += stats.requests;
+        for (unsigned k = 0; k < HALTER_REQUEST_KINDS; k++)
+            figures->by_kind[k] += stats.requests_by_kind[k];
         figures->denials += stats.denials;
         if (stats.peak_bytes > figures->peak_bytes)
             figures->peak_bytes = stats.peak_bytes;
@@ -91,6 +92,16 @@ static void write_records(struct run *run, struct buffer *out)
     buffer_byte(out, '}');
 }
 
+/* Reverse calls by what was asked for. */
+static void write_kinds(struct buffer *out, const uint64_t by_kind[HALTER_REQUEST_KINDS])
+{
+    key_object(out, "requests_by_kind");
+    for (unsigned k = 0; k < HALTER_REQUEST_KINDS; k++)
+        if (by_kind[k])
+            buffer_key_number(out, halter_request_kind_text((enum halter_request_kind)k), by_kind[k]);
+    buffer_byte(out, '}');
+}
+
 static void write_figures(const struct run_figures *figures, struct buffer *out)
 {
     key_object(out, "latency_ms");
@@ -112,6 +123,7 @@ static void write_figures(const struct run_figures *figures, struct buffer *out)
     buffer_key_number(out, "log_lines_dropped", figures->log_dropped);
     buffer_key_number(out, "requests", figures->requests);
     buffer_key_number(out, "denials", figures->denials);
+    write_kinds(out, figures->by_kind);
 }
 
 static void write_guests(struct run *run, struct buffer *out)
@@ -132,6 +144,7 @@ static void write_guests(struct run *run, struct buffer *out)
         buffer_key_real(out, "cpu_seconds", (double)stats.cpu_ns / 1e9);
         buffer_key_number(out, "resident_bytes", stats.resident_bytes);
         buffer_key_number(out, "peak_bytes", stats.peak_bytes);
+        write_kinds(out, stats.requests_by_kind);
         buffer_byte(out, '}');
     }
     buffer_byte(out, ']');
@@ -162,19 +175,13 @@ bool run_write_stats(struct run *run)
     write_guests(run, &out);
     write_host(&out);
     buffer_text(&out, "}\n");
-    const char *path = run->config.stats_path;
-    if (!path) {
+    bool fine = true;
+    if (run->config.stats_path) {
+        fine = run_write_file(&run->stats, run->config.stats_path, &out);
+    } else {
         buffer_byte(&out, '\0');
         say_plain("%s", out.bytes);
-        buffer_finish(&out);
-        return true;
     }
-    FILE *file = fopen(path, "we");
-    bool fine = file && fwrite(out.bytes, 1, out.used, file) == out.used;
-    if (file)
-        fine &= fclose(file) == 0;
-    if (!fine)
-        say("%s: %s", path, strerror(errno));
     buffer_finish(&out);
     return fine;
 }
@@ -229,4 +236,11 @@ void run_say_summary(struct run *run)
              run->config.jobs, figures.restarts, (double)figures.peak_bytes / 1048576.0,
              (double)figures.cpu_ns / 1e9);
     row("guests", line);
+    line[0] = '\0';
+    for (int k = 0; k < HALTER_REQUEST_KINDS; k++)
+        if (figures.by_kind[k])
+            add(line, sizeof line, "%" PRIu64 " × %s", figures.by_kind[k],
+                halter_request_kind_text((enum halter_request_kind)k));
+    if (line[0])
+        row("host calls", line);
 }

@@ -12,6 +12,7 @@ struct run_figures {
     uint64_t p50_ns, p95_ns, p99_ns, max_ns;
     uint64_t deaths[16], deaths_total; /* by reason; without those at the application's wish */
     uint64_t restarts, cpu_ns, peak_bytes, log_lines, log_dropped, requests, denials;
+    uint64_t by_kind[HALTER_REQUEST_KINDS];
 };
 
 /* Adds the guests up. */

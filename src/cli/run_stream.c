@@ -85,8 +85,9 @@ static void emit_failure(struct run *run, struct slot *slot)
 {
     run->tally.failed++;
     run->tally.by_status[-slot->status & 63]++;
-    if (run->dead_letter)
-        fwrite(slot->result.bytes, 1, slot->result.used, run->dead_letter);
+    if (run->dead_letter &&
+        !run_write_file(&run->dead_letter, run->config.dead_letter_path, &slot->result))
+        run_end(run, ENDING_IO);
     if (slot->message && (run->config.on_error == ON_ERROR_STOP || report_may_speak(run)))
         say("%s", slot->message);
     if (run->config.on_error == ON_ERROR_STOP) {

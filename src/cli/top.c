@@ -39,7 +39,7 @@ enum { SORT_MEMORY, SORT_CPU, SORT_CALLS, SORT_P95, SORT_KILLS, SORT_DENIALS, SO
 struct row {
     uint64_t number, resident, cpu_ns, calls, failed, deaths, denials;
     double p95_ms;
-    char state[24], name[96];
+    char state[24], asked[256], name[96];
 };
 
 struct top {
@@ -132,9 +132,9 @@ static bool refresh(struct top *top, struct buffer *reply)
         int at = 0;
         if (sscanf(line,
                    "%" SCNu64 "\t%23[^\t]\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64 "\t%" SCNu64
-                   "\t%lf\t%" SCNu64 "\t%" SCNu64 "\t%n",
+                   "\t%lf\t%" SCNu64 "\t%" SCNu64 "\t%255[^\t]\t%n",
                    &row->number, row->state, &row->resident, &row->cpu_ns, &row->calls, &row->failed,
-                   &row->p95_ms, &row->deaths, &row->denials, &at) < 9 ||
+                   &row->p95_ms, &row->deaths, &row->denials, row->asked, &at) < 10 ||
             !at)
             continue;
         halter_printable(row->name, sizeof row->name, line + at, strlen(line + at), false);
@@ -162,6 +162,9 @@ static void print_table(const struct top *top, unsigned most, bool screen)
                marked ? "\x1b[7m" : "", row->number, row->state, (double)row->resident / 1048576.0,
                (double)row->cpu_ns / 1e9, row->calls, row->failed, row->p95_ms, row->deaths,
                row->denials, row->name, marked ? "\x1b[0m" : "", end);
+        /* What it asked of its host: of the chosen one on a screen, which has not the room for all. */
+        if (strcmp(row->asked, "-") != 0 && (marked || !screen))
+            printf("%6s host calls: %s%s", "", row->asked, end);
     }
 }
 
@@ -172,7 +175,7 @@ static void draw(const struct top *top)
     printf("\x1b[H%u guests, by %s  \x1b[2marrows choose · s sort · k kill · r reload · q end\x1b[0m"
            "  %s\x1b[K\n",
            top->nrows, sorts[top->sort], top->note);
-    print_table(top, size.ws_row > 4 ? size.ws_row - 3u : 1, true);
+    print_table(top, size.ws_row > 5 ? size.ws_row - 4u : 1, true);
     printf("\x1b[J");
     fflush(stdout);
 }

@@ -13,6 +13,7 @@ extern const struct verb image_verb;
 extern const struct verb check_verb;
 extern const struct verb doctor_verb;
 extern const struct verb run_verb;
+extern const struct verb serve_verb;
 extern const struct verb top_verb;
 
 #endif

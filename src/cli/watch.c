@@ -27,18 +27,25 @@ static bool watch_folder(struct watch *watch, const char *file)
                              IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ATTRIB) >= 0;
 }
 
-bool watch_start(struct watch *watch, const char *path)
+static bool watch_file(struct watch *watch, int which)
 {
-    *watch = (struct watch){.path = path};
-    watch->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    const char *path = watch->paths[which];
     char real[PATH_MAX];
-    if (watch->fd < 0 || !watch_folder(watch, path) || stat(path, &watch->seen) < 0 ||
-        (realpath(path, real) && !watch_folder(watch, real))) {
-        say("--watch: %s cannot be watched: %s", path, strerror(errno));
-        watch_finish(watch);
-        return false;
-    }
-    return true;
+    if (watch->fd >= 0 && watch_folder(watch, path) && stat(path, &watch->seen[which]) == 0 &&
+        (!realpath(path, real) || watch_folder(watch, real)))
+        return true;
+    say("--watch: %s cannot be watched: %s", path, strerror(errno));
+    return false;
+}
+
+bool watch_start(struct watch *watch, const char *path, const char *second)
+{
+    *watch = (struct watch){.paths = {path, second}};
+    watch->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (watch_file(watch, 0) && (!second || watch_file(watch, 1)))
+        return true;
+    watch_finish(watch);
+    return false;
 }
 
 void watch_finish(struct watch *watch)
@@ -55,18 +62,24 @@ void watch_read(struct watch *watch, uint64_t now_ns)
         watch->due_ns = now_ns + QUIET_NS;
 }
 
+static bool is_new(const char *path, struct stat *seen)
+{
+    struct stat now;
+    if (!path || stat(path, &now) < 0)
+        return false; /* between two steps of a replacement: its end is an event too */
+    bool same = now.st_ino == seen->st_ino && now.st_dev == seen->st_dev &&
+                now.st_size == seen->st_size && now.st_mtim.tv_sec == seen->st_mtim.tv_sec &&
+                now.st_mtim.tv_nsec == seen->st_mtim.tv_nsec;
+    *seen = now;
+    return !same;
+}
+
 bool watch_changed(struct watch *watch, uint64_t now_ns)
 {
     if (watch->due_ns == 0 || now_ns < watch->due_ns)
         return false;
     watch->due_ns = 0;
-    struct stat now;
-    if (stat(watch->path, &now) < 0)
-        return false; /* between two steps of a replacement: its end is an event too */
-    bool same = now.st_ino == watch->seen.st_ino && now.st_dev == watch->seen.st_dev &&
-                now.st_size == watch->seen.st_size &&
-                now.st_mtim.tv_sec == watch->seen.st_mtim.tv_sec &&
-                now.st_mtim.tv_nsec == watch->seen.st_mtim.tv_nsec;
-    watch->seen = now;
-    return !same;
+    bool first = is_new(watch->paths[0], &watch->seen[0]);
+    bool second = is_new(watch->paths[1], &watch->seen[1]);
+    return first || second;
 }

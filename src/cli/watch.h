@@ -1,5 +1,5 @@
 /*
- * Watches one file for a new version: written in place, replaced by a rename, or a symbolic link
+ * Watches a file or two for a new version: written in place, replaced by a rename, or a symbolic link
  * that points elsewhere now. Editors do all three, in several steps, so a change is reported when
  * the file has been quiet for a moment.
  */
@@ -12,17 +12,17 @@
 
 struct watch {
     int fd; /* inotify; -1 when nothing is watched */
-    const char *path;
-    struct stat seen; /* the version last reported */
+    const char *paths[2]; /* the second may be NULL */
+    struct stat seen[2];  /* the versions last reported */
     uint64_t due_ns;  /* look at the file then; 0: no event is pending */
 };
 
-/* False when it cannot be had (said). */
-bool watch_start(struct watch *watch, const char *path);
+/* `second` may be NULL. False when it cannot be had (said). */
+bool watch_start(struct watch *watch, const char *path, const char *second);
 void watch_finish(struct watch *watch);
 /* Takes in events; call it when the descriptor is readable. */
 void watch_read(struct watch *watch, uint64_t now_ns);
-/* True once for each new version, when it is due. */
+/* True once for each new version of either, when it is due. */
 bool watch_changed(struct watch *watch, uint64_t now_ns);
 
 #endif

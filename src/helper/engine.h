@@ -51,6 +51,9 @@ struct engine_type {
     /* Makes the engine; NULL when it cannot be had. Called between the layers of confinement. */
     struct engine *(*create)(struct helper *helper, const struct helper_start *start);
     void (*destroy)(struct engine *engine); /* NULL is fine */
+    /* After the hello, while nobody may be waiting: what makes a first load and call quicker, and
+       leaves no trace that a guest could see. NULL: nothing does. */
+    void (*warm)(struct engine *engine);
     /* Each begins something; the texts are borrowed, and gone as soon as the helper receives. */
     enum engine_state (*load)(struct engine *engine, const struct wire_load *load,
                               struct engine_outcome *outcome);

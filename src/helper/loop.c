@@ -7,6 +7,7 @@
  */
 #include "helper/confine.h"
 #include "helper/engine.h"
+#include "wire/awake.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,6 +16,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* How long to stay awake for a frame: what two wake-ups cost, so that it is lost at most twice. */
+#define AWAKE_NS 50000u
 
 struct kept_answer {
     struct kept_answer *next;
@@ -41,6 +45,8 @@ struct helper {
     struct kept_call *calls; /* oldest first */
     struct kept_call **calls_end;
     bool load_begun, loaded;
+    bool may_stay_awake;
+    struct wire_awake for_call, for_answer; /* whether staying awake for one has paid */
 };
 
 /* Another thread of the engine may be running: nothing is torn down, the kernel does it better. */
@@ -150,19 +156,45 @@ static void close_fds(const int *fds, unsigned nfds)
         close(fds[i]);
 }
 
+/* What it says of the socket is the end of the helper, or nothing. */
+static void heed(int got)
+{
+    if (got == WIRE_EOF || got == WIRE_TRUNCATED)
+        leave(HELPER_EXIT_EOF);
+    if (got < 0 && got != WIRE_AGAIN)
+        breach(wire_fault_text(got));
+}
+
+/* Looks at the socket for a moment, where that has paid. True: something has come. */
+static bool stay_awake(struct helper *helper)
+{
+    struct wire_awake *awake = helper->outstanding ? &helper->for_answer : &helper->for_call;
+    if (!helper->may_stay_awake || !wire_awake_try(awake))
+        return false;
+    int got = WIRE_AGAIN;
+    for (uint64_t until = helper_now_ns() + AWAKE_NS; got == WIRE_AGAIN;) {
+        got = wire_reader_fill(&helper->reader, helper->start->socket);
+        if (got == WIRE_AGAIN && helper_now_ns() >= until)
+            break;
+        wire_awake_pause();
+    }
+    wire_awake_learn(awake, got != WIRE_AGAIN);
+    heed(got);
+    return got != WIRE_AGAIN;
+}
+
 /* Waits until `until_ns` for a frame. False when the time came first. */
 static bool receive(struct helper *helper, uint64_t until_ns, struct wire_frame *frame)
 {
-    for (;;) {
-        int got = until_ns == ENGINE_NEVER
-                      ? wire_receive_wait(&helper->reader, helper->start->socket, frame)
-                      : wire_reader_next(&helper->reader, frame);
+    for (bool slept = false;; slept = true) {
+        int got = wire_reader_next(&helper->reader, frame);
+        if (got == 0 && !slept && stay_awake(helper))
+            got = wire_reader_next(&helper->reader, frame);
+        if (got == 0 && until_ns == ENGINE_NEVER)
+            got = wire_receive_wait(&helper->reader, helper->start->socket, frame);
         if (got == 1)
             return true;
-        if (got == WIRE_EOF || got == WIRE_TRUNCATED)
-            leave(HELPER_EXIT_EOF);
-        if (got < 0)
-            breach(wire_fault_text(got));
+        heed(got);
         /* What is there comes before a timer that is due: one that is always due starves nobody. */
         uint64_t now = helper_now_ns(), wait = until_ns > now ? until_ns - now : 0;
         struct timespec timeout = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
@@ -172,11 +204,7 @@ static bool receive(struct helper *helper, uint64_t until_ns, struct wire_frame 
             return false;
         if (ready < 0)
             continue;
-        got = wire_reader_fill(&helper->reader, helper->start->socket);
-        if (got == WIRE_EOF || got == WIRE_TRUNCATED)
-            leave(HELPER_EXIT_EOF);
-        if (got < 0 && got != WIRE_AGAIN)
-            breach(wire_fault_text(got));
+        heed(wire_reader_fill(&helper->reader, helper->start->socket));
     }
 }
 
@@ -432,6 +460,7 @@ int helper_serve(const struct helper_start *start, const struct engine_type *typ
     uint32_t cap = start->profile.cap ? start->profile.cap : WIRE_DEFAULT_CAP;
     helper.kept_end = &helper.kept;
     helper.calls_end = &helper.calls;
+    helper.may_stay_awake = wire_awake_possible();
     wire_reader_init(&helper.reader, WIRE_DIR_IN, cap, true);
     if (!confine_before_engine(&confinement, start))
         return HELPER_EXIT_CONFINE;
@@ -443,5 +472,7 @@ int helper_serve(const struct helper_start *start, const struct engine_type *typ
     if (!confine_after_engine(&confinement, start))
         return HELPER_EXIT_CONFINE;
     send_hello(&helper, kind, &confinement);
+    if (type->warm)
+        type->warm(helper.engine);
     serve(&helper);
 }

@@ -160,6 +160,7 @@ void call_next(struct halter_guest *guest)
 
 void calls_take_back(struct halter_guest *guest, struct process *process)
 {
+    guest->host->working -= process->nsent > 0;
     while (process->nsent) {
         struct call *call = list_entry(process->sent.previous, struct call, link);
         list_remove(&call->link);
@@ -298,6 +299,16 @@ int halter_cancel(struct halter_guest *guest, uint64_t number)
     return HALTER_EINVAL;
 }
 
+/* Follows the median a step at a time: a call that was held up by other work does not move it far. */
+static uint64_t middle(uint64_t old, uint64_t ns)
+{
+    if (!old)
+        return ns + 1;
+    if (ns < old / 2)
+        return old - old / 4;
+    return ns < old ? old - old / 32 : old + old / 32 + 1;
+}
+
 /* ---- answers -------------------------------------------------------------------------------------- */
 
 void call_answered(struct process *process, const struct wire_frame *frame)
@@ -327,6 +338,7 @@ void call_answered(struct process *process, const struct wire_frame *frame)
     result.ran_ns = now - call->started_ns;
     guest->usual_ns = guest->usual_ns ? (7 * guest->usual_ns + result.ran_ns) / 8 + 1
                                       : result.ran_ns + 1;
+    guest->middle_ns = middle(guest->middle_ns, result.ran_ns);
     guest_succeeded(&guest->record);
     if (result.status == HALTER_OK) {
         stats_latency(&guest->stats, result.ran_ns);

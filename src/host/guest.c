@@ -128,7 +128,22 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
     return value ? value : otherwise;
 }
 
-static void set_limits(struct halter_guest *guest, const struct halter_plugin_options *o)
+struct control_profile guest_profile(const struct halter_guest *guest,
+                                     const struct halter_plugin_options *o)
+{
+    uint64_t memory_bytes = o->memory_bytes ? o->memory_bytes : DEFAULT_MEMORY_BYTES;
+    return (struct control_profile){
+        .kind = WIRE_HELPER_JS,
+        .flags = (uint16_t)((o->no_jit ? CONTROL_NO_JIT : 0) |
+                            (o->own_address_layout ? CONTROL_EXEC : 0)),
+        .cap = guest->host->cap,
+        .memory_bytes = memory_bytes == UINT64_MAX ? 0 : memory_bytes,
+        .cpu_seconds = o->cpu_seconds,
+        .max_fds = 16,
+    };
+}
+
+void guest_set_limits(struct halter_guest *guest, const struct halter_plugin_options *o)
 {
     guest->load_deadline_ms = or_default(o->load_deadline_ms, DEFAULT_LOAD_DEADLINE_MS);
     guest->deadline_ms = or_default(o->deadline_ms, DEFAULT_DEADLINE_MS);
@@ -140,18 +155,12 @@ static void set_limits(struct halter_guest *guest, const struct halter_plugin_op
                                         or_default(o->quarantine_after, 5)};
     guest->memory_bytes = o->memory_bytes ? o->memory_bytes : DEFAULT_MEMORY_BYTES;
     guest->data = o->data;
-    guest->profile = (struct control_profile){
-        .kind = WIRE_HELPER_JS,
-        .flags = (uint16_t)((o->no_jit ? CONTROL_NO_JIT : 0) |
-                            (o->own_address_layout ? CONTROL_EXEC : 0)),
-        .cap = guest->host->cap,
-        .memory_bytes = guest->memory_bytes == UINT64_MAX ? 0 : guest->memory_bytes,
-        .cpu_seconds = o->cpu_seconds,
-        .max_fds = 16,
-    };
+    guest->profile = guest_profile(guest, o);
     guest_rate_init(guest, or_default(o->log_lines_per_second, DEFAULT_LOG_LINES));
     rate_init(&guest->requests, or_default(o->requests_per_second, DEFAULT_REQUESTS));
     guest->state_bytes = o->state_bytes ? o->state_bytes : DEFAULT_STATE_BYTES;
+    if (guest->share.percent != o->cpu_percent)
+        share_init(&guest->share, o->cpu_percent);
     guest->output_bytes = or_default(o->output_bytes, guest->host->cap);
 }
 
@@ -168,7 +177,7 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     if (!host || !given || !out || given->size > sizeof(o) || given->size < sizeof(given->size))
         return HALTER_EINVAL;
     memcpy(&o, given, given->size);
-    if ((!o.source && !o.path) || !text_fits(o.name) || !text_fits(o.path))
+    if ((!o.source && !o.path) || o.cpu_percent > 6400 || !text_fits(o.name) || !text_fits(o.path))
         return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
@@ -189,10 +198,12 @@ int halter_plugin_create(struct halter_host *host, const struct halter_plugin_op
     guest->backoff.fire = backoff_over;
     guest->number = ++host->last_guest_number;
     guest->stats.size = sizeof(guest->stats);
+    guest->given = o;
     int status = guest_permit(guest, &o);
     if (status)
         goto fail;
-    set_limits(guest, &o);
+    guest_set_limits(guest, &o);
+    guest->read_from_path = !o.source;
     guest->path = strdup(o.path ? o.path : "");
     if (!guest->name)
         guest->name = strdup(o.name ? o.name : o.path ? o.path : "plugin");
@@ -228,6 +239,7 @@ void guest_adopt(struct halter_guest *guest, struct process *process, bool incom
 {
     process->guest = guest;
     process->incoming = incoming;
+    share_adopt(guest, process);
     if (incoming)
         guest->incoming = process;
     else
@@ -326,6 +338,11 @@ static void restart(struct halter_guest *guest, const struct halter_death *death
     uint32_t delay_ms;
     enum guest_event verdict =
         guest_verdict(&guest->record, &guest->rules, death->reason, &delay_ms);
+    uint32_t wait_ms = share_wait_ms(guest);
+    if (verdict != GUEST_EVENT_QUARANTINE && wait_ms > delay_ms) {
+        verdict = GUEST_EVENT_BACKOFF;
+        delay_ms = wait_ms;
+    }
 
     if (verdict == GUEST_EVENT_QUARANTINE)
         guest->last_failure = HALTER_EQUARANTINED;
@@ -359,10 +376,12 @@ void guest_bereaved(struct halter_guest *guest, struct process *process)
         host_ns = process->paused_since_ns ? monotonic_ns() - process->paused_since_ns : 0;
         call->host_ns += host_ns;
         list_remove(&call->link);
-        process->nsent--;
+        if (--process->nsent == 0)
+            guest->host->working--;
         calls_take_back(guest, process);
     }
     bool was_ready_to_switch = guest->switch_ready;
+    share_charge(guest, process);
     restart(guest, &death);
     if (call)
         call_failed(guest, call, death_status(death.reason), &death);
@@ -400,12 +419,25 @@ int halter_guest_reload(struct halter_guest *guest, const char *source, size_t s
         return HALTER_ECLOSED;
     if (guest->reloading)
         return HALTER_EBUSY;
-    int status = get_source(guest, source, source_bytes, &guest->next_source);
-    if (status)
-        return status;
+    struct source next;
+    int status = get_source(guest, source, source_bytes, &next);
+    if (!status)
+        guest_start_reload(guest, &next);
+    return status;
+}
+
+int guest_reread(struct halter_guest *guest, struct source *out)
+{
+    return guest->path[0] && guest->read_from_path
+               ? get_source(guest, NULL, 0, out)
+               : get_source(guest, guest->source.text, guest->source.bytes, out);
+}
+
+void guest_start_reload(struct halter_guest *guest, struct source *source)
+{
+    guest->next_source = *source;
     guest->reloading = true;
     pool_acquire(guest->host, guest, true);
-    return HALTER_OK;
 }
 
 int halter_guest_kill(struct halter_guest *guest)
@@ -427,6 +459,7 @@ int halter_guest_reset(struct halter_guest *guest)
         guest->state != HALTER_GUEST_FAILED)
         return HALTER_EBUSY;
     guest->record.fruitless = 0;
+    share_reset(&guest->share);
     guest_event(guest, GUEST_EVENT_RESET, 0);
     return HALTER_OK;
 }

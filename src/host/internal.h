@@ -3,13 +3,15 @@
  *
  *   host.c      the descriptor, dispatch, and the order things happen in
  *   launcher.c  the link to halter-launcher and the page that holds wall caps
- *   process.c   one helper process: its frames, its lines, its death
+ *   process.c   one helper process: its birth and its death; process_clock.c its deadlines,
+ *               process_send.c what it is sent, process_read.c what it says
  *   pool.c      spares, and guests that wait for one
  *   guest.c     one plugin: loading, reloading, death and what follows
  *   call.c      one call: queued, sent, answered, canceled
  *   pc.c        one PC: its console, its heartbeat, its end
  *   request.c   reverse calls      event.c  events, log lines and their rate
  *   permits.c   what a guest may do, from its manifest and grants
+ *   share.c     a guest's share of a processor
  *   services.c  the link to halter-services
  *   caps.c cap_*.c  the built-in capabilities
  *
@@ -30,6 +32,7 @@
 #include "host/process_table.h"
 #include "host/services.h"
 #include "host/timers.h"
+#include "wire/awake.h"
 #include "wire/body.h"
 #include "wire/control.h"
 #include "wire/frame.h"
@@ -69,6 +72,9 @@ struct launcher {
     char time_zone[128]; /* "TZ=…" or "" */
     uint64_t slots_used[CONTROL_SLOTS / 64];
 };
+
+/* At a deadline or a death: more than a socket's buffer can hold, so that no answer is missed. */
+#define READS_AT_DEADLINE 64
 
 /* A line of untrusted text that is still being received. */
 struct line {
@@ -125,6 +131,8 @@ struct process {
     uint64_t paused_left_ns;    /* while reverse calls hold the clock: what was left of it */
     uint64_t paused_since_ns;
     struct timer memory_look;   /* only where there is no cgroup */
+    struct timer share_look;    /* only where the guest has a share */
+    uint64_t cpu_charged_ns;    /* of its CPU time, against the guest's share */
 
     bool mourned;               /* whoever it concerned has been told of its death */
     bool condemned;             /* to be killed by the next dispatch; SIGKILL is on its way */
@@ -159,6 +167,13 @@ struct rate {
     uint64_t dropped;
 };
 
+/* Of one processor, in percent; see share.c. 0: no limit. */
+struct cpu_share {
+    uint32_t percent;
+    int64_t credit_ns; /* CPU time that may be used now; below 0: in debt */
+    uint64_t looked_ns;
+};
+
 struct halter_guest {
     struct list link;      /* in host->guests */
     struct list wait_link; /* in a pool's queue of guests that wait for a process */
@@ -170,6 +185,8 @@ struct halter_guest {
     char *name, *path;
     char *capabilities;    /* names separated by '\n' */
     struct source source, next_source, manifest;
+    struct halter_plugin_options given; /* its numbers, for when the manifest changes; texts are NULL */
+    bool named_by_manifest, read_from_path;
     struct control_profile profile;
     uint32_t load_deadline_ms, deadline_ms, wall_cap_ms, queue_max;
     uint64_t memory_bytes;
@@ -189,11 +206,13 @@ struct halter_guest {
     uint32_t output_bytes;
     unsigned fetches;         /* under way */
     struct rate requests;     /* its reverse calls */
+    struct cpu_share share;
     struct rate rate;
     struct timer dropped_report;
     int last_failure;         /* status for calls refused in QUARANTINED or FAILED */
     uint64_t ticks;
     uint64_t usual_ns; /* what a call takes of late: a moving average of ran_ns */
+    uint64_t middle_ns; /* and about the median of it */
 
     struct halter_stats stats;
     struct halter_script_error load_error; /* of the last load that failed, for the calls it fails */
@@ -203,6 +222,7 @@ struct halter_guest {
 
 struct provided {
     char *name;
+    enum halter_request_kind kind;
     halter_provide_fn fn;
     void *data;
 };
@@ -272,6 +292,10 @@ struct halter_host {
     unsigned depth;    /* > 0: inside a callback */
     unsigned progress; /* callbacks run in this dispatch */
     bool closing, woken, deferred;
+    bool may_stay_awake;       /* there is more than one processor */
+    struct wire_awake awake;   /* whether it has paid to */
+    unsigned working;          /* processes with a call */
+    uint64_t working_for_ns;   /* what the call that was sent last takes as a rule */
     bool unasked; /* a process waits for the launcher to take its SPAWN */
     struct call *free_calls; /* spare structs, linked by link.next */
     char *scratch;           /* for making text printable */
@@ -312,7 +336,7 @@ void launcher_disarm(struct halter_host *host, struct process *process);
 /* Tells the launcher whether part of an answer has been read whose rest is still to come. */
 void launcher_answering(struct halter_host *host, struct process *process, bool answering);
 
-/* process.c */
+/* process.c, process_clock.c, process_send.c, process_read.c */
 struct process *process_create(struct halter_host *host, const struct control_profile *profile,
                                const struct process_use *use);
 void process_free(struct process *process);
@@ -342,6 +366,14 @@ void process_pause(struct process *process, uint64_t now_ns);
 void process_resume(struct process *process, uint64_t now_ns);
 /* Stops the clock of a load or call that is over; returns what the host's own work took of it. */
 uint64_t process_settle(struct process *process, uint64_t now_ns);
+void process_clocks_init(struct process *process);
+/* SIGKILL, and nothing else: the states are process_kill()'s. */
+void process_sigkill(struct process *process);
+/* Of the load or call `id`, which begins now. */
+void process_start_clocks(struct process *process, uint64_t now, uint32_t deadline_ms,
+                          uint32_t wall_cap_ms, uint64_t id);
+/* The end of a line, as an event. */
+void process_flush_line(struct process *process);
 
 /* monitor.c */
 void monitor_init(struct monitor *monitor);
@@ -376,6 +408,15 @@ void guest_unserved(struct halter_host *host, struct halter_guest *guest, bool i
 void guest_switch(struct halter_guest *guest);
 void guest_free(struct halter_guest *guest);
 
+/* Takes limits over; `o` has been lowered to what the manifest says. */
+void guest_set_limits(struct halter_guest *guest, const struct halter_plugin_options *o);
+/* What its processes are made as under these options. */
+struct control_profile guest_profile(const struct halter_guest *guest,
+                                     const struct halter_plugin_options *o);
+/* The text of its path or, without one, that it has: 0 or a status. */
+int guest_reread(struct halter_guest *guest, struct source *out);
+/* Loads what was read in a second process: *source is the guest's then. */
+void guest_start_reload(struct halter_guest *guest, struct source *source);
 /* permits.c: from the manifest and the grants; lowers the limits in *options. 0 or a status. */
 int guest_permit(struct halter_guest *guest, struct halter_plugin_options *options);
 
@@ -434,6 +475,19 @@ bool rate_may_pass(struct rate *rate);
 void stats_latency(struct halter_stats *stats, uint64_t ns);
 uint64_t process_resident_bytes(const struct process *process);
 uint64_t process_cpu_ns(const struct process *process);
+
+/* share.c */
+void share_init(struct cpu_share *share, uint32_t percent);
+void share_reset(struct cpu_share *share); /* as if it had used nothing */
+void share_process_init(struct process *process);
+/* From here on its CPU time is the guest's. */
+void share_adopt(struct halter_guest *guest, struct process *process);
+/* It has begun to work on something: its use is looked at soon, and then on and on. */
+void share_working(struct process *process);
+/* Takes what the process has used since the last look off the guest's credit. */
+void share_charge(struct halter_guest *guest, struct process *process);
+/* How long a guest in debt has to wait until it may have a process again; 0 when it is in none. */
+uint32_t share_wait_ms(struct halter_guest *guest);
 
 /* where.c: allocated, or NULL (no memory) */
 char *where_launcher(const char *given);

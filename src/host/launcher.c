@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -72,6 +73,11 @@ static int make_page(struct launcher *launcher)
     int fd = memfd_create("halter-control", MFD_CLOEXEC);
     if (fd < 0)
         return -1;
+    struct rlimit largest; /* above it ftruncate() raises SIGXFSZ, which ends the application */
+    if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < sizeof(struct control_page)) {
+        errno = EFBIG;
+        goto fail;
+    }
     if (ftruncate(fd, sizeof(struct control_page)) < 0)
         goto fail;
     void *page = mmap(NULL, sizeof(struct control_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -184,6 +190,13 @@ static void launcher_restart(struct timer *timer, uint64_t now_ns)
     struct launcher *launcher = &host->launcher;
 
     int saved = errno;
+    reap(&launcher->former, false);
+    if (launcher->former >= 0) {
+        /* SIGKILL is on its way to it, and two at a time would be one too many. */
+        timer_arm(&host->timers, timer, now_ns + RESTART_MIN_MS * NS_PER_MS);
+        errno = saved;
+        return;
+    }
     if (launcher_start(host) == 0) {
         launcher_ask(host);
     } else {
@@ -207,11 +220,11 @@ static void lost(struct halter_host *host)
     else
         launcher->failures++;
     host_unwatch(host, &launcher->watch);
-    /* It may be alive and only have closed its socket; two at a time would be one too many. */
+    /* It may be alive and only have closed its socket. */
     if (launcher->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, launcher->pidfd, SIGKILL, NULL, 0);
-    /* Its socket closes a moment before it can be waited for: then it is reaped later. */
-    reap(&launcher->former, true);
+    /* Its socket closes a moment before it can be waited for: its successor waits for that, and
+       nobody else does. So there is no former one here. */
     launcher->former = launcher->pidfd;
     launcher->pidfd = -1;
     reap(&launcher->former, false);
@@ -274,7 +287,6 @@ static void handle(struct halter_host *host, const struct control_message *messa
         host->launcher.ready = true;
         host->launcher.features = message->ready.features;
         host->launcher.failures = 0;
-        reap(&host->launcher.former, false);
         return;
     }
     struct process *process = find(host, message->generation);

@@ -78,6 +78,14 @@ static void put_json(FILE *out, const struct halter_guest *guest, const struct h
                     halter_death_text((enum halter_death_reason)i), s->deaths[i]);
             first = false;
         }
+    fputs("},\"requests_by_kind\":{", out);
+    first = true;
+    for (int i = 0; i < HALTER_REQUEST_KINDS; i++)
+        if (s->requests_by_kind[i]) {
+            fprintf(out, "%s\"%s\":%" PRIu64, first ? "" : ",",
+                    halter_request_kind_text((enum halter_request_kind)i), s->requests_by_kind[i]);
+            first = false;
+        }
     fputs("}}", out);
 }
 
@@ -89,6 +97,14 @@ static void put_columns(FILE *out, const struct halter_guest *guest, const struc
             "\t%" PRIu64 "\t",
             guest->number, halter_guest_state_text(guest->state), s->resident_bytes, s->cpu_ns,
             s->calls, s->failed, quantile_ms(s, 0.95), deaths_of(s), s->denials);
+    bool none = true;
+    for (int i = 0; i < HALTER_REQUEST_KINDS; i++)
+        if (s->requests_by_kind[i]) {
+            fprintf(out, "%s%s %" PRIu64, none ? "" : ", ",
+                    halter_request_kind_text((enum halter_request_kind)i), s->requests_by_kind[i]);
+            none = false;
+        }
+    fputs(none ? "-\t" : "\t", out);
     for (const char *c = guest->name; *c; c++)
         putc((unsigned char)*c < 0x20 ? ' ' : *c, out);
     putc('\n', out);
@@ -132,8 +148,54 @@ static const struct metric metrics[] = {
     {"latency_p95_seconds", "gauge", "Of the calls that succeeded.", metric_p95},
 };
 
+/* Counters with a label more: which kind of reverse call, which reason of a death. */
+static void put_labelled(FILE *out, struct halter_host *host, const char *name, const char *label,
+                         const char *help, unsigned count, const char *(*text)(unsigned),
+                         const uint64_t *(*of)(const struct halter_stats *stats))
+{
+    fprintf(out, "# HELP halter_guest_%s %s\n# TYPE halter_guest_%s counter\n", name, help, name);
+    list_for_each(node, &host->guests) {
+        struct halter_guest *guest = list_entry(node, struct halter_guest, link);
+        struct halter_stats stats = HALTER_STATS_INIT;
+        if (guest->closing || halter_guest_stats(guest, &stats) != HALTER_OK)
+            continue;
+        for (unsigned i = 0; i < count; i++) {
+            if (!of(&stats)[i])
+                continue;
+            fprintf(out, "halter_guest_%s{guest=\"", name);
+            put_text(out, guest->name);
+            fprintf(out, "\",number=\"%" PRIu64 "\",%s=\"%s\"} %" PRIu64 "\n", guest->number, label,
+                    text(i), of(&stats)[i]);
+        }
+    }
+}
+
+static const char *kind_text(unsigned i)
+{
+    return halter_request_kind_text((enum halter_request_kind)i);
+}
+
+static const uint64_t *kind_counts(const struct halter_stats *stats)
+{
+    return stats->requests_by_kind;
+}
+
+static const char *reason_text(unsigned i)
+{
+    return halter_death_text((enum halter_death_reason)i);
+}
+
+static const uint64_t *reason_counts(const struct halter_stats *stats)
+{
+    return stats->deaths;
+}
+
 static void put_metrics(FILE *out, struct halter_host *host)
 {
+    put_labelled(out, host, "requests_by_kind_total", "kind", "Reverse calls, by kind.",
+                 HALTER_REQUEST_KINDS, kind_text, kind_counts);
+    put_labelled(out, host, "deaths_by_reason_total", "reason", "Processes that ended, by reason.",
+                 16, reason_text, reason_counts);
     for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
         fprintf(out, "# HELP halter_guest_%s %s\n# TYPE halter_guest_%s %s\n", metrics[i].name,
                 metrics[i].help, metrics[i].name, metrics[i].type);

@@ -1,50 +1,20 @@
 /*
- * One PC: its helper is had from the launcher, told what to boot, listened to and watched. The
- * console is a stream under credit in both directions; a heartbeat that is asked for between two
- * slices and not answered in time is the end of the helper. A PC is not started again by itself:
- * its disks and its console's reader would not know.
+ * One PC's life: its helper is had from the launcher, told what to boot, listened to and watched. A
+ * heartbeat that is asked for between two slices and not answered in time is the end of the helper.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "host/internal.h"
+#include "host/pc.h"
 #include "wire/body.h"
 #include "wire/json.h"
-#include "wire/json_write.h"
-#include "wire/stream.h"
 
-#define CONSOLE       1           /* the stream */
-#define WINDOW        (64u << 10) /* of console output: what may be under way */
-#define BOOT_MS       30000       /* to load a kernel and its initial RAM disk */
-#define PC_TIMERS     1
-#define PC_OVERHEAD   (64ull << 20) /* of memory, beside the RAM: the machine and its block cache */
-#define MAX_CONFIG    (256u << 10)
-
-struct halter_pc {
-    struct list link; /* in host->pcs */
-    struct halter_host *host;
-    struct process *process; /* NULL once it is gone */
-    char *name;
-    struct json_writer config;
-    int fds[2];
-    unsigned nfds;
-    uint64_t load_id;
-    bool loaded, held, ended, closing;
-    struct wire_stream_out in;  /* towards the guest */
-    struct wire_stream_in out;  /* from it */
-    struct timer beat;
-    uint32_t heartbeat_ms;
-    uint64_t beat_id; /* that is to be echoed, or 0 */
-    halter_pc_console_fn on_console;
-    halter_pc_log_fn on_log;
-    halter_pc_end_fn on_end;
-    void *data;
-};
+#define BOOT_MS     30000         /* to load a kernel and its initial RAM disk, or a snapshot */
+#define PC_TIMERS   2
+#define PC_OVERHEAD (64ull << 20) /* of memory, beside the RAM: the machine and its block cache */
 
 /* ---- ending --------------------------------------------------------------------------------------- */
 
@@ -54,12 +24,16 @@ static void end(struct halter_pc *pc, const struct halter_pc_end *how)
         return;
     pc->ended = true;
     timer_cancel(&pc->host->timers, &pc->beat);
+    timer_cancel(&pc->host->timers, &pc->snapshot_timer);
+    pc_order_fail(pc, "the PC ended first");
     if (!pc->on_end || pc->closing)
         return;
     host_enter(pc->host);
     pc->on_end(pc, how, pc->data);
     host_leave(pc->host);
 }
+
+static bool start(struct halter_pc *pc);
 
 /* Its process has done what it was for: its end is no event. */
 static void dismiss(struct halter_pc *pc)
@@ -83,6 +57,13 @@ static void bereaved(struct process *process)
     death_describe(process, &death);
     process->pc = NULL;
     pc->process = NULL;
+    if (pc_again_may(pc, &death)) {
+        timer_cancel(&pc->host->timers, &pc->beat);
+        pc_order_fail(pc, "its process died");
+        pc_again_tell(pc, &death);
+        if (pc->closing || start(pc))
+            return;
+    }
     struct halter_pc_end how = {.reason = HALTER_PC_DIED, .detail = process->detail,
                                 .report_json = "{}", .death = &death};
     end(pc, &how);
@@ -90,21 +71,18 @@ static void bereaved(struct process *process)
 
 /* ---- frames ---------------------------------------------------------------------------------------- */
 
-static int send_small(struct halter_pc *pc, uint8_t type, uint16_t stream, uint64_t id,
-                      const void *body, size_t length)
+int pc_send(struct halter_pc *pc, uint8_t type, uint16_t stream, uint64_t id, const void *body,
+            size_t length)
 {
     struct wire_frame header = {.type = type, .stream = stream, .id = id};
     struct iovec part = {(void *)(uintptr_t)body, length};
     return process_send(pc->process, &header, &part, 1, NULL);
 }
 
-static void grant(struct halter_pc *pc)
+uint64_t pc_next_id(struct halter_pc *pc)
 {
-    uint32_t more = pc->held || !pc->process ? 0 : wire_stream_grant(&pc->out);
-    uint8_t body[4] = {(uint8_t)more, (uint8_t)(more >> 8), (uint8_t)(more >> 16),
-                       (uint8_t)(more >> 24)};
-    if (more && send_small(pc, WIRE_CREDIT, CONSOLE, 0, body, sizeof(body)) != 0)
-        process_condemn(pc->process, HALTER_DEATH_KILLED, "no memory in the host for its console");
+    pc->host->last_call_id += 2;
+    return pc->host->last_call_id | 1;
 }
 
 static void next_beat(struct halter_pc *pc)
@@ -131,9 +109,8 @@ static void beat_fired(struct timer *timer, uint64_t now_ns)
         return;
     }
     if (!waits_for) {
-        pc->host->last_call_id += 2;
-        pc->beat_id = pc->host->last_call_id | 1;
-        if (send_small(pc, WIRE_BEAT, 0, pc->beat_id, NULL, 0) != 0)
+        pc->beat_id = pc_next_id(pc);
+        if (pc_send(pc, WIRE_BEAT, 0, pc->beat_id, NULL, 0) != 0)
             pc->beat_id = 0;
     }
     next_beat(pc);
@@ -146,17 +123,24 @@ static void offered(struct process *process)
     process_event(process, PROCESS_EVENT_ADOPT);
     if (!pc)
         return;
+    char more[128];
+    pc_again_config(pc, more, sizeof(more));
+    size_t begun = pc->config.length - 1; /* without its last brace */
     struct wire_load load = {.name = {pc->name, (uint32_t)strlen(pc->name)},
-                             .source = {pc->config.text, (uint32_t)pc->config.length}};
+                             .source = {NULL, (uint32_t)(begun + strlen(more) + 1)}};
     uint8_t fixed[WIRE_LOAD_FIXED];
     wire_load_encode(&load, fixed);
     struct iovec parts[] = {{fixed, sizeof(fixed)},
                             {pc->name, load.name.length},
-                            {pc->config.text, pc->config.length}};
-    pc->host->last_call_id += 2;
-    pc->load_id = pc->host->last_call_id | 1;
-    struct wire_frame header = {.type = WIRE_LOAD, .id = pc->load_id, .nfds = (uint8_t)pc->nfds};
-    if (process_send(process, &header, parts, 3, pc->fds) != 0)
+                            {pc->config.text, begun},
+                            {more, strlen(more)},
+                            {(char *)"}", 1}};
+    unsigned nfds = pc->nfds;
+    if (pc->snapshot >= 0)
+        pc->fds[nfds++] = pc->snapshot;
+    pc->load_id = pc_next_id(pc);
+    struct wire_frame header = {.type = WIRE_LOAD, .id = pc->load_id, .nfds = (uint8_t)nfds};
+    if (process_send(process, &header, parts, 5, pc->fds) != 0)
         process_condemn(process, HALTER_DEATH_SPAWN, "no memory in the host to start the PC");
     timer_arm(&pc->host->timers, &pc->beat, monotonic_ns() + BOOT_MS * NS_PER_MS);
 }
@@ -164,34 +148,6 @@ static void offered(struct process *process)
 static void breach(struct process *process, const char *what)
 {
     process_kill(process, HALTER_DEATH_PROTOCOL, what);
-}
-
-static void console(struct halter_pc *pc, const struct wire_frame *frame)
-{
-    if (frame->stream != CONSOLE || !wire_stream_arrived(&pc->out, frame->length)) {
-        breach(pc->process, "console output beyond its credit");
-        return;
-    }
-    if (pc->on_console) {
-        host_enter(pc->host);
-        pc->on_console(pc, frame->body, frame->length, pc->data);
-        host_leave(pc->host);
-    }
-    wire_stream_consumed(&pc->out, frame->length);
-    if (!pc->closing)
-        grant(pc);
-}
-
-static void credited(struct halter_pc *pc, const struct wire_frame *frame)
-{
-    const uint8_t *b = frame->body;
-    uint32_t more = frame->length != 4 ? 0
-                                       : b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-                                             (uint32_t)b[3] << 24;
-    if (frame->stream != CONSOLE || !wire_stream_credited(&pc->in, more))
-        breach(pc->process, "credit that is none");
-    else
-        pc->host->progress++; /* who waits for room in the line looks again */
 }
 
 static void not_started(struct halter_pc *pc, const struct wire_frame *frame)
@@ -270,18 +226,21 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
             not_started(pc, frame);
         } else if (frame->type == WIRE_LOADED && frame->id == pc->load_id) {
             pc->loaded = true;
-            grant(pc);
+            pc_lines_grant(pc);
+            pc_again_started(pc);
             next_beat(pc);
         } else {
             breach(process, "a frame before the kernel was loaded");
         }
     } else if (frame->type == WIRE_DATA) {
-        console(pc, frame);
+        pc_line_data(pc, frame);
     } else if (frame->type == WIRE_CREDIT) {
-        credited(pc, frame);
+        pc_line_credited(pc, frame);
     } else if (frame->type == WIRE_BEAT && pc->beat_id && frame->id == pc->beat_id) {
         pc->beat_id = 0;
         next_beat(pc);
+    } else if (frame->type == WIRE_VALUE && pc->order.id && frame->id == pc->order.id) {
+        pc_order_answered(pc, frame);
     } else if (frame->type == WIRE_VALUE && frame->id == pc->load_id) {
         run_ended(pc, frame);
     } else {
@@ -291,60 +250,11 @@ static void frame_arrived(struct process *process, const struct wire_frame *fram
 
 /* ---- making ------------------------------------------------------------------------------------------ */
 
-static void write_number(struct json_writer *out, const char *name, uint64_t value)
-{
-    json_write(out, ",\"");
-    json_write(out, name);
-    json_write(out, "\":");
-    json_write_integer(out, (int64_t)value);
-}
-
-static void write_text(struct json_writer *out, const char *name, const char *text)
-{
-    json_write(out, "\"");
-    json_write(out, name);
-    json_write(out, "\":");
-    json_write_string(out, text, strlen(text));
-}
-
-static bool write_config(struct halter_pc *pc, const struct halter_pc_options *o)
-{
-    struct json_writer *out = &pc->config;
-    uint64_t now = (uint64_t)time(NULL);
-
-    json_write(out, "{\"kernel\":0");
-    if (o->initrd_fd >= 0)
-        write_number(out, "initrd", 1);
-    write_number(out, "ramMb", o->ram_mb);
-    write_number(out, "model", (uint64_t)o->model);
-    write_number(out, "rtc", o->rtc_seconds != UINT64_MAX ? o->rtc_seconds
-                                                          : (o->icount_ns_q16 ? 0 : now));
-    write_number(out, "icountQ16", o->icount_ns_q16);
-    write_number(out, "trace", o->trace);
-    write_number(out, "timeoutMs", o->timeout_ms);
-    json_write(out, o->no_reboot ? ",\"noReboot\":true" : ",\"noReboot\":false");
-    json_write(out, o->verbose ? ",\"verbose\":true" : ",\"verbose\":false");
-    json_write(out, o->hash ? ",\"hash\":true," : ",\"hash\":false,");
-    write_text(out, "append", o->append ? o->append : "");
-    json_write(out, ",\"script\":[");
-    for (unsigned i = 0; i < o->nsteps; i++) {
-        json_write(out, i ? ",{" : "{");
-        if (o->steps[i].until)
-            write_text(out, "until", o->steps[i].until);
-        if (o->steps[i].until && o->steps[i].send)
-            json_write(out, ",");
-        if (o->steps[i].send)
-            write_text(out, "send", o->steps[i].send);
-        json_write(out, "}");
-    }
-    json_write(out, "]}");
-    return json_write_end(out);
-}
-
 static void pc_free(struct halter_pc *pc)
 {
     list_remove(&pc->link);
     timer_cancel(&pc->host->timers, &pc->beat);
+    pc_again_finish(pc);
     host_drop_timers(pc->host, PC_TIMERS);
     while (pc->nfds)
         close(pc->fds[--pc->nfds]);
@@ -353,28 +263,54 @@ static void pc_free(struct halter_pc *pc)
     free(pc);
 }
 
-static bool keep_file(struct halter_pc *pc, int fd)
+/* What was given, over what the initializer says of members that the caller does not know yet. */
+static bool read_options(struct halter_pc_options *o, const struct halter_pc_options *given)
 {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    if (copy < 0)
+    *o = (struct halter_pc_options)HALTER_PC_INIT;
+    if (given->size > sizeof(*o) || given->size < sizeof(given->size))
         return false;
-    pc->fds[pc->nfds++] = copy;
-    return true;
+    memcpy(o, given, given->size);
+    if (!o->ram_mb)
+        o->ram_mb = 128;
+    return (o->kernel_fd >= 0 || o->resume_fd >= 0) && o->ram_mb >= 2 && o->ram_mb <= 3072 &&
+           (unsigned)o->model <= HALTER_PC_PENTIUM_M;
+}
+
+static void take_options(struct halter_pc *pc, const struct halter_pc_options *o)
+{
+    pc->heartbeat_ms = o->heartbeat_ms ? o->heartbeat_ms : 5000;
+    pc->beat.fire = beat_fired;
+    pc->port[HALTER_PC_CONSOLE].fn = o->on_console;
+    pc->port[HALTER_PC_CHANNEL].fn = o->on_channel;
+    pc->on_log = o->on_log;
+    pc->on_end = o->on_end;
+    pc->data = o->data;
+}
+
+/* Asks for a helper; it is told what to do when it has said hello. */
+static bool start(struct halter_pc *pc)
+{
+    static const struct process_use use = {
+        .offered = offered, .bereaved = bereaved, .frame = frame_arrived};
+
+    pc_lines_init(pc);
+    pc->loaded = false;
+    pc->beat_id = 0;
+    pc->generations++;
+    pc->process = process_create(pc->host, &pc->profile, &use);
+    if (pc->process)
+        pc->process->pc = pc;
+    return pc->process != NULL;
 }
 
 int halter_pc_create(struct halter_host *host, const struct halter_pc_options *given,
                      struct halter_pc **out)
 {
-    static const struct process_use use = {
-        .offered = offered, .bereaved = bereaved, .frame = frame_arrived};
-    struct halter_pc_options o = {0};
+    struct halter_pc_options o;
 
-    if (!host || !given || !out || given->size > sizeof(o) || given->size < sizeof(given->size))
+    if (!host || !given || !out || !read_options(&o, given))
         return HALTER_EINVAL;
-    memcpy(&o, given, given->size);
-    if (!o.ram_mb)
-        o.ram_mb = 128;
-    if (o.kernel_fd < 0 || o.ram_mb < 2 || o.ram_mb > 3072 || o.model > HALTER_PC_PENTIUM_M)
+    if (o.ndisks > HALTER_PC_DISKS || (o.ndisks && !o.disks))
         return HALTER_EINVAL;
     if (host->closing)
         return HALTER_ECLOSED;
@@ -386,81 +322,36 @@ int halter_pc_create(struct halter_host *host, const struct halter_pc_options *g
         return HALTER_ENOMEM;
     }
     pc->host = host;
-    pc->heartbeat_ms = o.heartbeat_ms ? o.heartbeat_ms : 5000;
-    pc->beat.fire = beat_fired;
-    pc->on_console = o.on_console;
-    pc->on_log = o.on_log;
-    pc->on_end = o.on_end;
-    pc->data = o.data;
     list_init(&pc->link);
     json_writer_init(&pc->config);
-    wire_stream_in_init(&pc->out, WINDOW);
+    take_options(pc, &o);
+    pc_again_init(pc, &o);
     pc->name = strdup(o.name ? o.name : "pc");
-    struct control_profile profile = {
+    int status = pc->name ? pc_configure(pc, &o) : HALTER_ENOMEM;
+    uint64_t ram = (uint64_t)o.ram_mb << 20;
+    pc->profile = (struct control_profile){
         .kind = WIRE_HELPER_PC,
         .flags = CONTROL_NO_JIT | CONTROL_EXEC,
         .cap = host->cap,
-        .memory_bytes = ((uint64_t)o.ram_mb << 20) + PC_OVERHEAD +
-                        ((uint64_t)o.ram_mb << 20) / 4, /* the code map, and files mapped in */
-        .max_fds = 4,
+        .memory_bytes = ram + ram / 4 /* the code map */ + PC_OVERHEAD + pc->files_bytes,
+        .max_fds = PC_FILES + 1, /* and one to save to */
     };
-    int status = HALTER_ENOMEM;
-    if (!pc->name || !write_config(pc, &o))
-        goto fail;
-    status = HALTER_ETOOBIG;
-    if (pc->config.length > MAX_CONFIG || pc->config.length > host->cap / 2)
-        goto fail;
-    status = HALTER_ESYSTEM;
-    if (!keep_file(pc, o.kernel_fd) || (o.initrd_fd >= 0 && !keep_file(pc, o.initrd_fd)))
-        goto fail;
-    pc->process = process_create(host, &profile, &use);
-    if (!pc->process)
-        goto fail;
-    pc->process->pc = pc;
+    if (o.snapshot_every_ms) /* what it writes is counted as its memory: the last and the next one */
+        pc->profile.memory_bytes += 2 * ram;
+    if (status == HALTER_OK && !start(pc))
+        status = HALTER_ESYSTEM;
+    if (status != HALTER_OK) {
+        int saved = errno;
+        pc_free(pc);
+        errno = saved;
+        return status;
+    }
     list_append(&host->pcs, &pc->link);
     *out = pc;
     return HALTER_OK;
-
-fail:;
-    int saved = errno;
-    pc_free(pc);
-    errno = saved;
-    return status;
 }
 
 /* ---- by hand --------------------------------------------------------------------------------------------- */
-
-long halter_pc_send(struct halter_pc *pc, const void *bytes, size_t count)
-{
-    if (!pc || (!bytes && count))
-        return HALTER_EINVAL;
-    if (pc->closing || pc->ended)
-        return HALTER_ECLOSED;
-    size_t done = 0;
-    while (pc->loaded && pc->process && done < count) {
-        uint32_t left = count - done < UINT32_MAX ? (uint32_t)(count - done) : UINT32_MAX;
-        uint32_t part = wire_stream_may_send(&pc->in, left);
-        if (!part || send_small(pc, WIRE_DATA, CONSOLE, 0, (const char *)bytes + done, part) != 0)
-            break;
-        wire_stream_sent(&pc->in, part);
-        done += part;
-    }
-    return (long)done;
-}
-
-size_t halter_pc_room(const struct halter_pc *pc)
-{
-    return pc && pc->loaded && !pc->ended ? pc->in.credit : 0;
-}
-
-void halter_pc_hold(struct halter_pc *pc, bool hold)
-{
-    if (!pc || pc->ended)
-        return;
-    pc->held = hold;
-    if (!hold && pc->loaded)
-        grant(pc);
-}
 
 int halter_pc_pid(const struct halter_pc *pc)
 {

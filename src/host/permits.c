@@ -47,6 +47,7 @@ static void lower_limits(struct halter_plugin_options *o, const struct manifest_
         (uint32_t)lower(o->wall_cap_ms, deadline_ms * DEFAULT_WALL_CAP_TIMES, m->wall_cap_ms);
     o->memory_bytes = lower(o->memory_bytes, DEFAULT_MEMORY_BYTES, m->memory_bytes);
     o->cpu_seconds = (uint32_t)lower(o->cpu_seconds, UINT32_MAX, m->cpu_seconds);
+    o->cpu_percent = (uint32_t)lower(o->cpu_percent, UINT32_MAX, m->cpu_percent);
     o->output_bytes = (uint32_t)lower(o->output_bytes, UINT32_MAX, m->output_bytes);
     o->log_lines_per_second =
         (uint32_t)lower(o->log_lines_per_second, DEFAULT_LOG_LINES, m->log_lines_per_second);
@@ -99,6 +100,7 @@ int guest_permit(struct halter_guest *guest, struct halter_plugin_options *optio
     if (!status && text) {
         guest->manifest = (struct source){malloc(bytes), bytes};
         guest->name = options->name ? NULL : strdup(manifest.name);
+        guest->named_by_manifest = !options->name;
         if (!guest->manifest.text || (!options->name && !guest->name))
             status = HALTER_ENOMEM;
         else
@@ -126,4 +128,72 @@ int halter_guest_grant(struct halter_guest *guest, const char *const *grants, ch
                              &guest->capabilities, (struct complaint){why, why_bytes});
     manifest_finish(&manifest);
     return status ? status : halter_guest_reload(guest, guest->source.text, guest->source.bytes);
+}
+
+/* Its next process is made as the new limits say; one that it waits for, too. */
+static void change_profile(struct halter_guest *guest, struct pool *before, struct pool *after)
+{
+    if (before == after)
+        return;
+    bool waits = !list_empty(&guest->wait_link);
+    pool_forget(guest, false);
+    pool_join(after);
+    pool_leave(guest->host, before);
+    if (waits)
+        pool_acquire(guest->host, guest, false);
+}
+
+/* Everything that can fail, into *next and the rest; then there is no way back. */
+static int replace_manifest(struct halter_guest *guest, const struct manifest *manifest,
+                            struct source *text, const char *const *grants, struct complaint to)
+{
+    struct halter_plugin_options o = guest->given;
+    struct source next;
+    lower_limits(&o, &manifest->limits);
+    struct control_profile profile = guest_profile(guest, &o);
+    struct pool *before = pool_for(guest->host, &guest->profile);
+    struct pool *after = pool_for(guest->host, &profile);
+    int status = after ? guest_reread(guest, &next) : HALTER_ENOMEM;
+    if (status)
+        return status;
+    status = make_permit(manifest, grants, &guest->permit, &guest->capabilities, to);
+    if (status) {
+        free(next.text);
+        return status;
+    }
+    free(guest->manifest.text);
+    guest->manifest = *text;
+    *text = (struct source){0};
+    guest_set_limits(guest, &o);
+    change_profile(guest, before, after);
+    guest_start_reload(guest, &next);
+    return HALTER_OK;
+}
+
+int halter_guest_manifest(struct halter_guest *guest, const char *text, size_t bytes,
+                          const char *const *grants, char *why, size_t why_bytes)
+{
+    struct complaint to = {why, why_bytes};
+    struct manifest manifest = {0};
+    struct manifest_fault fault;
+    if (!guest || !text)
+        return HALTER_EINVAL;
+    if (guest->state == HALTER_GUEST_CLOSED)
+        return HALTER_ECLOSED;
+    if (guest->reloading)
+        return HALTER_EBUSY;
+    bytes = bytes ? bytes : strlen(text);
+    if (!manifest_parse(text, bytes, &manifest, &fault))
+        return wrong(to, fault.text, fault.line, fault.column);
+    struct source copy = {malloc(bytes), bytes};
+    int status = copy.text ? HALTER_OK : HALTER_ENOMEM;
+    if (!status && guest->named_by_manifest && strcmp(manifest.name, guest->name) != 0)
+        status = wrong(to, "another name: a plugin that runs keeps its own", 0, 0);
+    if (!status) {
+        memcpy(copy.text, text, bytes);
+        status = replace_manifest(guest, &manifest, &copy, grants, to);
+    }
+    free(copy.text);
+    manifest_finish(&manifest);
+    return status;
 }

@@ -37,12 +37,13 @@ struct pool *pool_for(struct halter_host *host, const struct control_profile *pr
     if (host_need_timers(host, 1) < 0)
         return NULL;
     struct pool **grown = realloc(host->pools, (host->npools + 1) * sizeof(*grown));
-    if (!grown)
+    if (grown)
+        host->pools = grown;
+    struct pool *pool = grown ? calloc(1, sizeof(*pool)) : NULL;
+    if (!pool) {
+        host_drop_timers(host, 1);
         return NULL;
-    host->pools = grown;
-    struct pool *pool = calloc(1, sizeof(*pool));
-    if (!pool)
-        return NULL;
+    }
     pool->profile = *profile;
     pool->pause.fire = pause_over;
     list_init(&pool->spares);

@@ -1,7 +1,7 @@
 /*
- * One helper process: made, asked of the launcher, listened to, killed, buried. The states are in
- * process_table.c; what a guest makes of its process is in guest.c and call.c. Every byte from the
- * socket is hostile: what does not fit here and now is a breach of the protocol and the end of it.
+ * One helper process: made, asked of the launcher, killed, buried. The states are in process_table.c,
+ * its clocks in process_clock.c, what it is sent in process_send.c, what it says in process_read.c;
+ * what a guest makes of its process is in guest.c and call.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,24 +11,14 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "host/internal.h"
-#include "wire/body.h"
 
 /* From the end of a socket to the report of a death; what lives longer only hung up. */
 #define LINGER_MS 250
-/* What one look at a socket may read, so that a talkative helper cannot hold the dispatch. */
-#define READS_AT_ONCE 4
-/* At a deadline: more than a socket's buffer can hold, so that no answer in it is missed. */
-#define READS_AT_DEADLINE 64
-#define MEMORY_LOOK_MS 20
-#define PROCESS_TIMERS 2 /* deadline and memory_look */
-
-static void deadline_fired(struct timer *timer, uint64_t now_ns);
-static void memory_fired(struct timer *timer, uint64_t now_ns);
+#define PROCESS_TIMERS 3 /* deadline, memory_look and share_look */
 
 static int make_descriptors(struct process *process)
 {
@@ -77,8 +67,8 @@ struct process *process_create(struct halter_host *host, const struct control_pr
     process->slot = UINT32_MAX;
     process->evidence.syscall_number = -1;
     process->evidence.cpu_limit_seconds = profile->cpu_seconds;
-    process->deadline.fire = deadline_fired;
-    process->memory_look.fire = memory_fired;
+    process_clocks_init(process);
+    share_process_init(process);
     wire_reader_init(&process->reader, WIRE_DIR_OUT, host->cap, false);
     wire_writer_init(&process->writer);
     list_append(&host->processes, &process->link);
@@ -106,6 +96,7 @@ void process_free(struct process *process)
     list_remove(&process->cork_link);
     timer_cancel(&host->timers, &process->deadline);
     timer_cancel(&host->timers, &process->memory_look);
+    timer_cancel(&host->timers, &process->share_look);
     requests_orphan(process);
     host_unwatch(host, &process->socket);
     host_unwatch(host, &process->errors);
@@ -124,21 +115,13 @@ void process_free(struct process *process)
 
 /* ---- its end ---------------------------------------------------------------------------------- */
 
-static void send_sigkill(struct process *process)
+void process_sigkill(struct process *process)
 {
     /* A pidfd names this process and no other, however long it has been dead. */
     if (process->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
     else if (process->asked)
         launcher_kill(process->host, process);
-}
-
-static void flush_line(struct process *process)
-{
-    if (process->line.length)
-        event_line(process, HALTER_EVENT_STDERR, HALTER_ERR, process->line.bytes,
-                   process->line.length);
-    process->line.length = 0;
 }
 
 static void hang_up(struct process *process)
@@ -148,6 +131,7 @@ static void hang_up(struct process *process)
     pool_withdraw(process);
     timer_cancel(&host->timers, &process->deadline);
     timer_cancel(&host->timers, &process->memory_look);
+    timer_cancel(&host->timers, &process->share_look);
     launcher_disarm(host, process);
     requests_orphan(process);
     list_remove(&process->cork_link);
@@ -169,7 +153,7 @@ void process_event(struct process *process, enum process_event event)
     process->state = step.next;
 
     if (actions & PROCESS_SIGKILL)
-        send_sigkill(process);
+        process_sigkill(process);
     if (actions & PROCESS_HANG_UP)
         hang_up(process);
     if (actions & PROCESS_LINGER)
@@ -177,7 +161,7 @@ void process_event(struct process *process, enum process_event event)
     if (actions & PROCESS_FINAL) {
         timer_cancel(&host->timers, &process->deadline);
         process_errors_readable(process); /* its last words */
-        flush_line(process);
+        process_flush_line(process);
         host_unwatch(host, &process->errors);
         list_remove(&process->link);
         list_append(&host->buried, &process->link);
@@ -226,7 +210,7 @@ void process_condemn(struct process *process, enum halter_death_reason reason, c
         snprintf(process->detail, sizeof(process->detail), "%s", detail ? detail : "");
     }
     process->condemned = true;
-    send_sigkill(process);
+    process_sigkill(process);
     host_defer(process->host);
 }
 
@@ -253,7 +237,7 @@ void process_spawned(struct process *process, int pid, int pidfd, int error)
     process->pid = pid;
     process->pidfd = pidfd;
     if (process->state == PROCESS_DYING && process->evidence.decided != HALTER_DEATH_NONE)
-        send_sigkill(process);
+        process_sigkill(process);
 }
 
 void process_exited(struct process *process, const struct control_message *message)
@@ -277,451 +261,4 @@ void process_exited(struct process *process, const struct control_message *messa
         e->peak_bytes = message->exited.peak_bytes;
     e->lived_ns = message->exited.exited_ns - message->exited.spawned_ns;
     process_event(process, PROCESS_EVENT_EXITED);
-}
-
-/* ---- clocks ------------------------------------------------------------------------------------ */
-
-static void hello_late(struct process *process)
-{
-    process_kill(process, HALTER_DEATH_DEADLINE, "no hello within the spawn deadline");
-}
-
-static void deadline_fired(struct timer *timer, uint64_t now_ns)
-{
-    struct process *process = list_entry(timer, struct process, deadline);
-
-    (void)now_ns;
-    if (process->state == PROCESS_DYING) {
-        process->evidence.hung_up = true;
-        snprintf(process->detail, sizeof(process->detail), "closed its socket and lived on");
-        send_sigkill(process);
-        return;
-    }
-    /* An answer that lies in the socket came in time: it is read before anything expires. */
-    uint64_t load_id = process->load_id;
-    struct call *call = process_call(process);
-    enum process_state state = process->state;
-    for (int i = 0; i < READS_AT_DEADLINE; i++) {
-        size_t before = process->reader.end - process->reader.start;
-        process_readable(process);
-        if (process->state != state || process->load_id != load_id || process_call(process) != call ||
-            process->paused_since_ns)
-            return;
-        if (process->reader.end - process->reader.start == before)
-            break;
-    }
-    if (state == PROCESS_STARTING)
-        hello_late(process);
-    else
-        process_kill(process, HALTER_DEATH_DEADLINE,
-                     load_id ? "while loading" : "in a call");
-}
-
-static void memory_fired(struct timer *timer, uint64_t now_ns)
-{
-    struct process *process = list_entry(timer, struct process, memory_look);
-    uint64_t resident = process_resident_bytes(process);
-
-    if (process->guest && resident > process->guest->memory_bytes) {
-        if (resident > process->evidence.peak_bytes)
-            process->evidence.peak_bytes = resident;
-        process_kill(process, HALTER_DEATH_MEMORY, "resident memory above the limit");
-        return;
-    }
-    timer_arm(&process->host->timers, timer, now_ns + MEMORY_LOOK_MS * NS_PER_MS);
-}
-
-static void start_clocks(struct process *process, uint64_t now, uint32_t deadline_ms,
-                         uint32_t wall_cap_ms, uint64_t id)
-{
-    struct halter_host *host = process->host;
-
-    process->paused_since_ns = 0;
-    timer_arm(&host->timers, &process->deadline, now + deadline_ms * NS_PER_MS);
-    launcher_arm(host, process, now + wall_cap_ms * NS_PER_MS, id);
-    if (!(host->launcher.features & CONTROL_HAS_CGROUP) &&
-        process->guest->memory_bytes != UINT64_MAX)
-        timer_arm(&host->timers, &process->memory_look, now + MEMORY_LOOK_MS * NS_PER_MS);
-}
-
-void process_pause(struct process *process, uint64_t now_ns)
-{
-    if (process->paused_since_ns || !process->deadline.index)
-        return;
-    process->paused_left_ns =
-        process->deadline.when_ns > now_ns ? process->deadline.when_ns - now_ns : 1;
-    process->paused_since_ns = now_ns;
-    timer_cancel(&process->host->timers, &process->deadline);
-}
-
-void process_resume(struct process *process, uint64_t now_ns)
-{
-    if (!process->paused_since_ns)
-        return;
-    struct call *call = process_call(process);
-    if (call)
-        call->host_ns += now_ns - process->paused_since_ns;
-    process->paused_since_ns = 0;
-    timer_arm(&process->host->timers, &process->deadline, now_ns + process->paused_left_ns);
-}
-
-uint64_t process_settle(struct process *process, uint64_t now_ns)
-{
-    struct halter_host *host = process->host;
-    struct call *call = process_call(process);
-    uint64_t host_ns = call ? call->host_ns : 0;
-
-    if (process->paused_since_ns)
-        host_ns += now_ns - process->paused_since_ns;
-    process->paused_since_ns = 0;
-    timer_cancel(&host->timers, &process->deadline);
-    timer_cancel(&host->timers, &process->memory_look);
-    launcher_disarm(host, process);
-    return host_ns;
-}
-
-/* ---- to it ------------------------------------------------------------------------------------- */
-
-static int status_of(int fault)
-{
-    if (fault == WIRE_NO_MEMORY)
-        return HALTER_ENOMEM;
-    if (fault == WIRE_SYSTEM)
-        return HALTER_ESYSTEM; /* nothing of it was sent */
-    return 0; /* a peer that is gone is noticed by the reader, with whatever it still said */
-}
-
-int process_send(struct process *process, const struct wire_frame *header,
-                 const struct iovec *parts, unsigned nparts, const int *fds)
-{
-    int fault = wire_writer_send(&process->writer, process->socket.fd, header, parts, nparts, fds);
-    if (wire_writer_pending(&process->writer))
-        host_want_write(process->host, &process->socket, true);
-    return status_of(fault);
-}
-
-/* For a helper that has enough to do: the frame goes with others at the end of the dispatch. */
-static int queue_frame(struct process *process, const struct wire_frame *header,
-                       const struct iovec *parts, unsigned nparts, const int *fds)
-{
-    int status = status_of(wire_writer_queue(&process->writer, header, parts, nparts, fds));
-    if (!status) {
-        list_remove(&process->cork_link);
-        list_append(&process->host->corked, &process->cork_link);
-        host_defer(process->host);
-    }
-    return status;
-}
-
-int process_load(struct process *process, struct halter_guest *guest, const struct source *source)
-{
-    struct wire_load load = {
-        .name = {guest->name, (uint32_t)strlen(guest->name)},
-        .path = {guest->path, (uint32_t)strlen(guest->path)},
-        .capabilities = {guest->capabilities, (uint32_t)strlen(guest->capabilities)},
-        .source = {source->text, (uint32_t)source->bytes},
-    };
-    uint8_t fixed[WIRE_LOAD_FIXED];
-    wire_load_encode(&load, fixed);
-    struct iovec parts[] = {{fixed, sizeof(fixed)},
-                            {guest->name, load.name.length},
-                            {guest->path, load.path.length},
-                            {guest->capabilities, load.capabilities.length},
-                            {source->text, source->bytes}};
-    process->host->last_call_id += 2;
-    process->load_id = process->host->last_call_id | 1;
-    struct wire_frame header = {.type = WIRE_LOAD, .id = process->load_id};
-    int status = process_send(process, &header, parts, 5, NULL);
-    if (status)
-        return status;
-    start_clocks(process, monotonic_ns(), guest->load_deadline_ms,
-                 guest->wall_cap_ms > guest->load_deadline_ms ? guest->wall_cap_ms
-                                                              : guest->load_deadline_ms * 2,
-                 process->load_id);
-    return 0;
-}
-
-struct call *process_call(const struct process *process)
-{
-    return process->nsent ? list_entry(process->sent.next, struct call, link) : NULL;
-}
-
-static void start_call(struct process *process, struct call *call, uint64_t now_ns)
-{
-    call->started_ns = now_ns;
-    process->last_call = call->id;
-    start_clocks(process, now_ns, call->deadline_ms, call->wall_cap_ms, call->id);
-}
-
-int process_send_call(struct process *process, struct call *call, const char *json)
-{
-    struct halter_guest *guest = process->guest;
-    struct timespec wall;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    size_t locale_bytes = strlen(process->host->locale);
-    struct wire_call body = {
-        .now_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000,
-        .tick = call->tick ? call->tick : guest->ticks + 1,
-        .generation = process->generation,
-        .deadline_ms = call->deadline_ms,
-        .locale = {process->host->locale, (uint32_t)locale_bytes},
-    };
-    uint8_t fixed[WIRE_CALL_FIXED];
-    wire_call_encode(&body, fixed);
-    struct iovec parts[] = {{fixed, sizeof(fixed)},
-                            {process->host->locale, locale_bytes},
-                            {(void *)(uintptr_t)json, call->json_bytes}};
-    struct wire_frame header = {
-        .type = WIRE_CALL, .id = call->id, .nfds = (uint8_t)call->nfds};
-
-    int status = process->nsent ? queue_frame(process, &header, parts, 3, call->fds)
-                                : process_send(process, &header, parts, 3, call->fds);
-    if (status)
-        return status;
-    if (!call->tick)
-        call->tick = ++guest->ticks;
-    list_append(&process->sent, &call->link);
-    process->sent_bytes += call->json_bytes;
-    if (process->nsent++ == 0)
-        start_call(process, call, monotonic_ns());
-    return 0;
-}
-
-struct call *process_take_call(struct process *process, uint64_t now_ns, uint64_t *host_ns)
-{
-    struct call *call = process_call(process);
-
-    *host_ns = process_settle(process, now_ns);
-    list_remove(&call->link);
-    process->sent_bytes -= call->json_bytes;
-    if (--process->nsent)
-        start_call(process, process_call(process), now_ns);
-    return call;
-}
-
-void process_writable(struct process *process)
-{
-    int fault = wire_writer_flush(&process->writer, process->socket.fd);
-    host_want_write(process->host, &process->socket, fault == WIRE_AGAIN);
-}
-
-/* ---- from it ----------------------------------------------------------------------------------- */
-
-static void breach(struct process *process, const char *what)
-{
-    process_kill(process, HALTER_DEATH_PROTOCOL, what);
-}
-
-static const char *const layer_names[HALTER_LAYER_COUNT] = {
-    "no_new_privs", "seccomp",          "landlock_fs", "landlock_net", "landlock_scope",
-    "mdwe",         "rlimits",          "no_caps",     "unprivileged_uid", "closed_fds",
-    "empty_env",    "cgroup_memory",    "namespaces",
-};
-
-static void hello(struct process *process, const struct wire_frame *frame)
-{
-    struct wire_hello body;
-
-    if (!wire_hello_decode(&body, frame->body, frame->length) || body.kind != process->profile.kind) {
-        breach(process, "a hello that is none");
-        return;
-    }
-    if (body.version != WIRE_VERSION) {
-        breach(process, "another version of the protocol");
-        return;
-    }
-    process->layers = body.layers;
-    uint32_t required = process->host->required_layers & ~process->profile.skip_layers;
-    if (process->use && process->use->layers)
-        required = process->use->layers;
-    uint32_t missing = required & ~body.layers;
-    if (missing) {
-        char detail[sizeof(process->detail)] = "missing:";
-        for (int i = 0; i < HALTER_LAYER_COUNT; i++)
-            if (missing & HALTER_LAYER_BIT(i)) {
-                strncat(detail, " ", sizeof(detail) - strlen(detail) - 1);
-                strncat(detail, layer_names[i], sizeof(detail) - strlen(detail) - 1);
-            }
-        process_kill(process, HALTER_DEATH_CONFINEMENT, detail);
-        return;
-    }
-    timer_cancel(&process->host->timers, &process->deadline);
-    process_event(process, PROCESS_EVENT_HELLO);
-}
-
-static void log_line(struct process *process, const struct wire_frame *frame)
-{
-    struct wire_log body;
-
-    if (!wire_log_decode(&body, frame->body, frame->length)) {
-        breach(process, "a LOG frame that is none");
-        return;
-    }
-    if (body.dropped)
-        event_dropped(process->guest, body.dropped);
-    if (body.dropped && !body.text.length)
-        return; /* it only says how many */
-    event_line(process, HALTER_EVENT_LOG, (enum halter_level)body.level, body.text.bytes,
-               body.text.length);
-}
-
-static void load_answered(struct process *process, const struct wire_frame *frame)
-{
-    if (frame->id != process->load_id) {
-        breach(process, "an answer to another load");
-        return;
-    }
-    if (frame->type == WIRE_LOADED) {
-        process->load_id = 0;
-        process_settle(process, monotonic_ns());
-        guest_loaded(process->guest, process);
-        return;
-    }
-    struct halter_script_error error;
-    int status;
-    char *storage;
-    if (!script_error_read(&error, &status, &storage, frame) || status != HALTER_ELOAD) {
-        breach(process, "an ERROR frame that is none");
-        return;
-    }
-    process->load_id = 0;
-    process_settle(process, monotonic_ns());
-    guest_load_error(process->guest, process, &error);
-    free(storage);
-}
-
-static void frame_arrived(struct process *process, const struct wire_frame *frame)
-{
-    if (process->state == PROCESS_STARTING) {
-        if (frame->type == WIRE_HELLO)
-            hello(process, frame);
-        else
-            breach(process, "a frame before the hello");
-        return;
-    }
-    if (process->state != PROCESS_OWNED) {
-        breach(process, "a frame out of turn");
-        return;
-    }
-    if (process->use) {
-        process->use->frame(process, frame);
-        return;
-    }
-    switch (frame->type) {
-    case WIRE_LOG:
-        log_line(process, frame);
-        return;
-    case WIRE_REQUEST:
-        if (process->load_id || process->nsent)
-            request_arrived(process, frame);
-        else
-            breach(process, "a reverse call outside a call");
-        return;
-    case WIRE_LOADED:
-    case WIRE_ERROR:
-        if (process->load_id) {
-            load_answered(process, frame);
-            return;
-        }
-        break;
-    case WIRE_VALUE:
-    case WIRE_UNDEFINED:
-        break;
-    default:
-        breach(process, "a frame that a plugin's helper does not send");
-        return;
-    }
-    if (frame->type == WIRE_LOADED || !process->nsent || frame->id != process_call(process)->id)
-        breach(process, "an answer to no call");
-    else
-        call_answered(process, frame);
-}
-
-/* Cuts what has been read into frames. False when the process is no longer listened to. */
-static bool cut_frames(struct process *process)
-{
-    struct wire_frame frame;
-
-    while (process->socket.fd >= 0 && !process->condemned) {
-        int cut = wire_reader_next(&process->reader, &frame);
-        if (cut == 0)
-            return true;
-        if (cut < 0) {
-            breach(process, wire_fault_text(cut));
-            return false;
-        }
-        frame_arrived(process, &frame);
-    }
-    return false;
-}
-
-/* Is what has been read and not cut the beginning of the answer to what it works on? */
-static bool half_answered(const struct process *process)
-{
-    size_t held = process->reader.end - process->reader.start;
-    struct wire_frame frame;
-
-    if (held == 0 || process->socket.fd < 0)
-        return false;
-    if (held < WIRE_HEADER_BYTES)
-        return true; /* of a header there is no telling */
-    wire_header_decode(&frame, process->reader.buffer + process->reader.start);
-    if (process->load_id)
-        return frame.id == process->load_id;
-    return process->nsent && frame.id == process_call(process)->id;
-}
-
-static void read_some(struct process *process)
-{
-    for (int i = 0; i < READS_AT_ONCE && process->socket.fd >= 0 && !process->condemned; i++) {
-        int n = wire_reader_fill(&process->reader, process->socket.fd);
-        if (n == WIRE_AGAIN)
-            return;
-        if (n == WIRE_EOF || n == WIRE_TRUNCATED) {
-            process_event(process, PROCESS_EVENT_CLOSED);
-            return;
-        }
-        if (n == WIRE_NO_MEMORY) {
-            process_kill(process, HALTER_DEATH_KILLED, "no memory in the host for its answer");
-            return;
-        }
-        if (n < 0) {
-            process_event(process, PROCESS_EVENT_CLOSED); /* ECONNRESET: it died with bytes unread */
-            return;
-        }
-        if (!cut_frames(process))
-            return;
-        if ((size_t)n < 4096)
-            return; /* it has most likely no more to say: the next look is epoll's */
-    }
-}
-
-void process_readable(struct process *process)
-{
-    read_some(process);
-    if (process->asked)
-        launcher_answering(process->host, process, half_answered(process));
-}
-
-void process_errors_readable(struct process *process)
-{
-    char chunk[16384];
-
-    for (int i = 0; i < READS_AT_ONCE && process->errors.fd >= 0; i++) {
-        ssize_t n = read(process->errors.fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
-            host_unwatch(process->host, &process->errors);
-            return;
-        }
-        for (ssize_t at = 0; at < n; at++) {
-            if (chunk[at] == '\n' || process->line.length == sizeof(process->line.bytes))
-                flush_line(process);
-            if (chunk[at] != '\n')
-                process->line.bytes[process->line.length++] = chunk[at];
-        }
-    }
 }

@@ -12,6 +12,25 @@
 
 #define OPEN_AT_ONCE 256 /* requests of one process: more is a flood */
 
+const char *halter_request_kind_text(enum halter_request_kind kind)
+{
+    static const char *const words[HALTER_REQUEST_KINDS] = {
+#define HALTER_REQUEST_KIND(name, number, word) [HALTER_REQUEST_##name] = word,
+#include "halter/requests.def"
+#undef HALTER_REQUEST_KIND
+    };
+    return (unsigned)kind < HALTER_REQUEST_KINDS && words[kind] ? words[kind] : "";
+}
+
+/* An application's name is none of the built-in ones: manifest_is_scope() sees to that. */
+static enum halter_request_kind kind_of(const char *name)
+{
+    for (unsigned kind = HALTER_REQUEST_OWN + 1; kind < HALTER_REQUEST_UNGRANTED; kind++)
+        if (strcmp(halter_request_kind_text(kind), name) == 0)
+            return (enum halter_request_kind)kind;
+    return HALTER_REQUEST_OWN;
+}
+
 int request_provide(struct halter_host *host, const char *name, halter_provide_fn fn, void *data)
 {
     struct provided *grown =
@@ -22,7 +41,7 @@ int request_provide(struct halter_host *host, const char *name, halter_provide_f
     char *copy = strdup(name);
     if (!copy)
         return HALTER_ENOMEM;
-    host->provided[host->nprovided++] = (struct provided){copy, fn, data};
+    host->provided[host->nprovided++] = (struct provided){copy, kind_of(name), fn, data};
     return HALTER_OK;
 }
 
@@ -123,9 +142,11 @@ void request_arrived(struct process *process, const struct wire_frame *frame)
     guest->stats.requests++;
     const struct provided *provided = find(host, body.name);
     if (!provided || !granted(guest, body.name)) {
+        guest->stats.requests_by_kind[HALTER_REQUEST_UNGRANTED]++;
         deny_unknown(process, frame, body.name);
         return;
     }
+    guest->stats.requests_by_kind[provided->kind]++;
     if (!rate_may_pass(&guest->requests)) {
         if (send_refusal(process, frame->id, WIRE_ERROR_QUOTA, "too many requests a second") != 0)
             process_condemn(process, HALTER_DEATH_KILLED, "no memory in the host to refuse a request");

@@ -179,6 +179,10 @@ static bool configuration(struct halter_host *host, struct json_writer *out)
     write_ranges(out, false);
     json_write(out, "],\"state_path\":");
     json_write_string(out, path, strlen(path));
+    if (host->services.ca_file) {
+        json_write(out, ",\"ca_file\":");
+        json_write_string(out, host->services.ca_file, strlen(host->services.ca_file));
+    }
     json_write(out, "}");
     return json_write_end(out);
 }
@@ -371,5 +375,6 @@ void services_finish(struct halter_host *host)
     list_for_each(node, &host->services.orders) order_free(list_entry(node, struct order, link));
     timer_cancel(&host->timers, &host->services.deadline);
     free(host->services.state_path);
-    host->services.state_path = NULL;
+    free(host->services.ca_file);
+    host->services.state_path = host->services.ca_file = NULL;
 }

@@ -31,6 +31,7 @@ struct services {
     struct process *process; /* NULL when there is none */
     bool loaded;
     char *state_path;       /* NULL: there is no state */
+    char *ca_file;          /* NULL: the system's authorities */
     char refused[200];      /* why the last one would not start, "" when it did */
     struct list orders;     /* in the order of their ids */
     struct timer deadline;  /* of the order that must be answered first */

@@ -330,6 +330,20 @@ static void put_bios_data(uint8_t *ram)
     put(ram + AT_BDA + 0x84, 1, 24);
 }
 
+/* ---- PCI ---------------------------------------------------------------------------------- */
+
+/* What a BIOS would have done: addresses and interrupts given out, and those that PCI uses set to
+ * level in ELCR, as its pins are shared (82371AB datasheet, 4.1.4). */
+static void set_up_pci(struct pc *pc)
+{
+    pci_assign(&pc->pci);
+    for (unsigned i = 0; i < PCI_LINES; i++) {
+        uint16_t port = pci_irq[i] < 8 ? 0x4d0 : 0x4d1;
+
+        bus_out(&pc->bus, port, 1, bus_in(&pc->bus, port, 1) | 1u << pci_irq[i] % 8);
+    }
+}
+
 /* ---- Entry -------------------------------------------------------------------------------- */
 
 /* Flat segments at 10h (code) and 18h (data): base 0, limit 4 GB, present, ring 0. */
@@ -354,6 +368,7 @@ const char *pc_boot(struct pc *pc, const struct pc_image *image)
     struct loaded kernel = {0};
     const char *wrong;
 
+    pc->ram_used = true;
     memset(zero_page, 0, PAGE);
     if (image->kernel_bytes >= 4 && memcmp(file, "\177ELF", 4) == 0) {
         wrong = load_elf(pc, image, &kernel);
@@ -375,6 +390,7 @@ const char *pc_boot(struct pc *pc, const struct pc_image *image)
     put_screen(zero_page);
     put_memory_map(zero_page, pc->ports.ram_bytes);
     put_bios_data(pc->ports.ram);
+    set_up_pci(pc);
     enter(pc, kernel.entry);
     return NULL;
 }

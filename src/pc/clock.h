@@ -10,7 +10,7 @@
 #include "field.h"
 
 #define CLOCK_NEVER  UINT64_MAX
-#define CLOCK_EVENTS 24 /* the devices' timers, all known from power-on */
+#define CLOCK_EVENTS 40 /* the devices' timers, all known from power-on */
 
 /* A timer of a device. It lives in the device; the clock links it while it is armed. */
 struct clock_event {

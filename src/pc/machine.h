@@ -4,6 +4,7 @@
 #define PC_MACHINE_H
 
 #include "bus.h"
+#include "chip/pci.h"
 #include "chip/pic.h"
 #include "chip/pit.h"
 #include "chip/ps2.h"
@@ -14,8 +15,11 @@
 #include "clock.h"
 #include "cpu/cpu.h"
 #include "pc.h"
+#include "virtio/block.h"
+#include "virtio/console.h"
+#include "virtio/rng.h"
 
-#define PC_CHIPS 8
+#define PC_CHIPS (11 + PC_DISKS) /* the most */
 
 struct pc {
     struct pc_ports ports;
@@ -31,14 +35,20 @@ struct pc {
     struct i8042 kbc;
     struct sysctl sysctl;
     struct vga vga;
+    struct pci pci;
+    struct console console;
+    struct rng rng;
+    struct block disk[PC_DISKS];
     struct {
         const struct chip *chip;
         void *device;
-    } chip[PC_CHIPS]; /* every device above, in the order of its section */
+    } chip[PC_CHIPS]; /* every device that is there, in the order of its section */
+    unsigned chips;
 
     uint32_t ended;   /* enum pc_stop once the guest has ended; PC_BUDGET while it runs */
     bool reset_asked; /* the reset line was pulled during this instruction */
     bool paused;
+    bool ram_used;    /* something may have been written to the RAM that came zeroed */
     uint8_t logged_ports[0x10000 / 8]; /* unclaimed ports that have been told of */
     char message[200];                 /* what pc_boot and pc_load return */
 };

@@ -93,6 +93,35 @@ static void reset_pulled(void *opaque, unsigned number, bool level)
     cpu_request_exit(pc->cpu);
 }
 
+static void memory_written(void *opaque, uint32_t address, uint32_t bytes)
+{
+    cpu_memory_written(((struct pc *)opaque)->cpu, address, bytes);
+}
+
+static void block_asked(void *opaque, unsigned number, const struct pc_block_request *request)
+{
+    struct pc *pc = opaque;
+
+    if (pc->ports.block)
+        pc->ports.block(pc->ports.opaque, number, request);
+    else
+        block_done(&pc->disk[number], PC_BLOCK_ERROR);
+}
+
+static void virtio_complains(void *opaque, const struct virtio *virtio, const char *what)
+{
+    static const char *const kinds[] = {
+        [VIRTIO_BLOCK] = "disk", [VIRTIO_CONSOLE] = "console", [VIRTIO_RNG] = "entropy"};
+    char buffer[120];
+    struct text text = TEXT(buffer);
+
+    text_add(&text, "the driver of a virtio device (");
+    text_add(&text, kinds[virtio->kind->type]);
+    text_add(&text, ") made a mistake, and must reset it: ");
+    text_add(&text, what);
+    pc_log(opaque, PC_LOG_WARNING, buffer);
+}
+
 static void console_sent(void *opaque, unsigned number, uint8_t byte)
 {
     struct pc *pc = opaque;
@@ -234,6 +263,35 @@ static void init_chips(struct pc *pc)
     vga_init(&pc->vga, bus, clock, screen_changed, pc);
 }
 
+static void plug(struct pc *pc, struct virtio *virtio, unsigned slot)
+{
+    virtio->complain = virtio_complains;
+    virtio->opaque = pc;
+    virtio_plug(virtio, &pc->pci, slot);
+}
+
+/* Slots: the bridge is 0, the console 2, the entropy 3, and the disks have 4 to 7, an interrupt line
+ * each. */
+static void init_pci(struct pc *pc)
+{
+    struct dma dma = {pc->ports.ram, pc->ports.ram_bytes, memory_written, pc};
+    struct line lines[PCI_LINES];
+
+    for (unsigned i = 0; i < PCI_LINES; i++)
+        lines[i] = pic_input(&pc->pic, pci_irq[i]);
+    pci_init(&pc->pci, &pc->bus, lines, &sysctl_cf8_ops, &pc->sysctl);
+    console_init(&pc->console, PC_CONSOLE_VIRTIO, &pc->clock, &dma, console_sent, pc);
+    plug(pc, &pc->console.virtio, 2);
+    rng_init(&pc->rng, &pc->clock, &dma, pc->config.seed);
+    plug(pc, &pc->rng.virtio, 3);
+    for (unsigned i = 0; i < PC_DISKS; i++) {
+        if (!pc->config.disk[i].bytes)
+            continue;
+        block_init(&pc->disk[i], i, &pc->config.disk[i], &pc->clock, &dma, block_asked, pc);
+        plug(pc, &pc->disk[i].virtio, 4 + i);
+    }
+}
+
 static void list_chips(struct pc *pc)
 {
     unsigned n = 0;
@@ -246,7 +304,14 @@ static void list_chips(struct pc *pc)
     pc->chip[n].chip = &sysctl_chip, pc->chip[n++].device = &pc->sysctl;
     pc->chip[n].chip = &i8042_chip, pc->chip[n++].device = &pc->kbc;
     pc->chip[n].chip = &vga_chip, pc->chip[n++].device = &pc->vga;
-    _Static_assert(PC_CHIPS == 8, "the list above and its length");
+    pc->chip[n].chip = &pci_chip, pc->chip[n++].device = &pc->pci;
+    pc->chip[n].chip = &console_chip, pc->chip[n++].device = &pc->console;
+    pc->chip[n].chip = &rng_chip, pc->chip[n++].device = &pc->rng;
+    _Static_assert(PC_CHIPS == 11 + PC_DISKS, "the list above and its length");
+    for (unsigned i = 0; i < PC_DISKS; i++)
+        if (pc->config.disk[i].bytes)
+            pc->chip[n].chip = &block_chip[i], pc->chip[n++].device = &pc->disk[i];
+    pc->chips = n;
 }
 
 struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc_ports *ports)
@@ -256,6 +321,9 @@ struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc
     if (!ports->ram || ports->ram_bytes < RAM_LEAST || ports->ram_bytes > RAM_MOST ||
         ports->ram_bytes % 4096)
         return NULL;
+    for (unsigned i = 0; i < PC_DISKS; i++)
+        if (config->disk[i].bytes % BLOCK_SECTOR)
+            return NULL;
     memset(pc, 0, sizeof *pc);
     pc->ports = *ports;
     pc->config = *config;
@@ -266,6 +334,7 @@ struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc
     pc->bus.opaque = pc->pic.opaque = pc;
     pc->bus.unclaimed = unclaimed;
     init_chips(pc);
+    init_pci(pc);
     pc->pic.opaque = pc;
     if (config->trace & PC_TRACE_IO)
         pc->bus.trace = trace_port;
@@ -278,7 +347,7 @@ struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc
 void pc_reset(struct pc *pc)
 {
     cpu_reset(pc->cpu);
-    for (unsigned i = 0; i < PC_CHIPS; i++)
+    for (unsigned i = 0; i < pc->chips; i++)
         pc->chip[i].chip->reset(pc->chip[i].device);
     pc->ended = PC_BUDGET;
     pc->reset_asked = pc->paused = false;
@@ -290,6 +359,14 @@ static enum pc_stop end(struct pc *pc, enum pc_stop stop)
 {
     pc->ended = stop;
     return stop;
+}
+
+static bool waits_for_disk(const struct pc *pc)
+{
+    for (unsigned i = 0; i < PC_DISKS; i++)
+        if (block_is_with_host(&pc->disk[i]))
+            return true;
+    return false;
 }
 
 /* The processor sleeps: guest time goes on to the next event, which may wake it. True when the
@@ -316,6 +393,7 @@ enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
     if (pc->ended)
         return (enum pc_stop)pc->ended;
     pc->paused = false;
+    pc->ram_used = true;
     clock_set_rate(&pc->clock, budget.ns_per_insn_q16);
     for (;;) {
         clock_fire_due(&pc->clock);
@@ -323,6 +401,8 @@ enum pc_stop pc_run(struct pc *pc, struct pc_budget budget)
             return end(pc, PC_RESET);
         if (pc->paused)
             return PC_PAUSED;
+        if (pc->config.exact && waits_for_disk(pc))
+            return PC_WAITING;
 
         uint64_t left = budget.max_insns - (cpu_insns(pc->cpu) - start);
         uint64_t stretch = clock_stretch(&pc->clock, budget.until_ns);
@@ -374,6 +454,8 @@ uint64_t pc_next_event_ns(const struct pc *pc)
 
 size_t pc_console_in(struct pc *pc, unsigned uart, const uint8_t *bytes, size_t count)
 {
+    if (uart == PC_CONSOLE_VIRTIO)
+        return console_receive(&pc->console, bytes, count);
     return uart < 2 ? uart_receive(&pc->uart[uart], bytes, count) : 0;
 }
 
@@ -385,6 +467,35 @@ bool pc_key_in(struct pc *pc, const uint8_t *codes, size_t count)
 void pc_mouse_in(struct pc *pc, int dx, int dy, unsigned buttons)
 {
     i8042_mouse(&pc->kbc, dx, dy, buttons);
+}
+
+void pc_resize_in(struct pc *pc, uint16_t columns, uint16_t rows)
+{
+    console_resize(&pc->console, columns, rows);
+}
+
+void pc_seed_in(struct pc *pc, const uint8_t seed[PC_SEED])
+{
+    rng_seed(&pc->rng, seed);
+}
+
+/* ---- Disks -------------------------------------------------------------------------------- */
+
+uint8_t *pc_block_data(struct pc *pc, unsigned disk, uint64_t offset, uint32_t *bytes)
+{
+    return disk < PC_DISKS ? block_data(&pc->disk[disk], offset, bytes) : NULL;
+}
+
+void pc_block_done(struct pc *pc, unsigned disk, enum pc_block_result result)
+{
+    if (disk < PC_DISKS)
+        block_done(&pc->disk[disk], result);
+}
+
+void pc_disk_identify(struct pc *pc, unsigned disk, uint64_t identity)
+{
+    if (disk < PC_DISKS)
+        pc->config.disk[disk].identity = identity;
 }
 
 bool pc_screen(struct pc *pc, uint16_t cells[80 * 25], int *cursor)

@@ -11,6 +11,7 @@
 #ifndef PC_PC_H
 #define PC_PC_H
 
+#include "disk.h"
 #include "field.h"
 
 struct pc;
@@ -23,21 +24,36 @@ enum pc_log { PC_LOG_ERROR, PC_LOG_WARNING, PC_LOG_INFO, PC_LOG_TRACE };
 enum pc_trace { PC_TRACE_IO = 1, PC_TRACE_IRQ = 2 };
 
 /* The machine's whole outside world. The table is copied; `opaque` is handed back. A function may
- * be NULL: nothing then listens. They are called from inside pc_run and may call pc_pause and the
- * pc_*_in functions, nothing else. */
+ * be NULL: nothing then listens. They are called from inside pc_run and may call pc_pause, the
+ * pc_*_in and the pc_block_* functions, nothing else. */
 struct pc_ports {
     void *opaque;
     uint8_t *ram;       /* recorded; borrowed, zeroed by the host, 64 KB aligned is fastest */
     uint32_t ram_bytes; /* a multiple of 4096; 2 MB to 3 GB */
-    void (*console_out)(void *opaque, unsigned uart, uint8_t byte); /* effect; uart 0 or 1 */
+    /* effect; uart 0 or 1, or PC_CONSOLE_VIRTIO */
+    void (*console_out)(void *opaque, unsigned uart, uint8_t byte);
     void (*screen_changed)(void *opaque);                           /* effect; once until read */
+    /* A disk is asked for something: effect, and what it reads is *recorded*. One request a disk at a
+     * time; the answer is pc_block_done, in this call or after pc_run has come back. NULL: every
+     * request fails. */
+    void (*block)(void *opaque, unsigned disk, const struct pc_block_request *request);
     void (*log)(void *opaque, enum pc_log level, const char *text); /* effect */
 };
+
+#define PC_SEED 32
+
+/* The number of the virtio console, beside the serial ports 0 and 1. */
+#define PC_CONSOLE_VIRTIO 2
 
 struct pc_config {
     enum pc_model model;
     uint64_t rtc_seconds; /* recorded; the date at power-on, seconds since 1970, in UTC */
     uint32_t trace;       /* enum pc_trace bits, each logged at PC_LOG_TRACE */
+    uint8_t seed[PC_SEED]; /* recorded; what the guest's source of entropy is made from */
+    /* The machine stands still while a disk has not answered, so that how long it takes makes no
+     * difference to the guest: for runs that are to be the same each time. */
+    bool exact;
+    struct pc_disk disk[PC_DISKS]; /* recorded */
 };
 
 /* How far a slice may go: no further than `max_insns` instructions, nor than the guest moment
@@ -56,13 +72,14 @@ enum pc_stop {
     PC_RESET = 3,    /* the guest asked for a reset: pc_reset and pc_boot, or end */
     PC_SHUTDOWN = 4, /* triple fault; pc_report says where */
     PC_PAUSED = 5,   /* pc_pause was called: run again */
+    PC_WAITING = 6,  /* `exact`, and a disk has not answered: run again when it has */
 };
 
 /* The memory that a machine needs beside its RAM; 64-byte aligned. */
 size_t pc_bytes(uint32_t ram_bytes);
 
 /* Builds a machine in `memory`, which it borrows, and powers it on. NULL when the RAM's size is not
- * one a PC has. */
+ * one a PC has, or a disk is not made of sectors. */
 struct pc *pc_init(void *memory, const struct pc_config *config, const struct pc_ports *ports);
 
 /* The reset line: everything as at power-on except RAM, the date and the count of instructions. */
@@ -80,7 +97,8 @@ uint64_t pc_next_event_ns(const struct pc *pc); /* UINT64_MAX when none is armed
 
 /* ---- Input, all *recorded* ---------------------------------------------------------------- */
 
-/* Bytes on the wire to a serial port; returns how many were taken (a few KB wait at most). */
+/* Bytes on the wire to a serial port or the virtio console; returns how many were taken (a few KB
+ * wait at most). */
 size_t pc_console_in(struct pc *pc, unsigned uart, const uint8_t *bytes, size_t count);
 
 /* A key as scan code set 2 bytes (E0 1C, F0 1C …). False when the keyboard's buffer is full. */
@@ -88,6 +106,23 @@ bool pc_key_in(struct pc *pc, const uint8_t *codes, size_t count);
 
 /* The mouse: motion (y up) and buttons (bit 0 left, 1 right, 2 middle). */
 void pc_mouse_in(struct pc *pc, int dx, int dy, unsigned buttons);
+
+/* The window of the virtio console, in characters. */
+void pc_resize_in(struct pc *pc, uint16_t columns, uint16_t rows);
+
+/* New entropy for the guest: for a machine that goes on from a snapshot not alone in the world. */
+void pc_seed_in(struct pc *pc, const uint8_t seed[PC_SEED]);
+
+/* The answer to the request that a disk has been given; without one it is nothing. What was read
+ * must be in place. */
+void pc_block_done(struct pc *pc, unsigned disk, enum pc_block_result result);
+
+/* A piece of guest memory that the request of a disk reads into or writes from: from byte `offset`
+ * of its data on, `*bytes` long. NULL behind the end. Good until pc_block_done. */
+uint8_t *pc_block_data(struct pc *pc, unsigned disk, uint64_t offset, uint32_t *bytes);
+
+/* Says which content a disk has by now, before pc_save. */
+void pc_disk_identify(struct pc *pc, unsigned disk, uint64_t identity);
 
 /* ---- Booting ------------------------------------------------------------------------------ */
 

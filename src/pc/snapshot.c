@@ -1,28 +1,32 @@
 /* snapshot.c: a machine as a row of sections, and its hash.
  *
- *     header    "halterPC", u32 format, u32 model, u64 bytes of RAM
- *     sections  16 bytes of name, u16 version, u16 zero, u32 zero, u64 shape, u64 bytes; content
- *     end       a section "end": the hash of the machine
+ *     header    "halterPC", u32 format, u32 model, u64 bytes of RAM,
+ *               four disks: u64 bytes, u64 identity, u8 whether read-only
+ *     sections  16 bytes of name, u16 version, u64 shape, u64 bytes; content
+ *     RAM       sections "ram", in order: u32 page, u32 pages, and these, packed (lz.h) when
+ *               that makes them shorter; pages that are zero are left out
+ *     end       a section "end", whose shape is the hash of the machine
  *
  * Everything is little-endian. A section's shape is a hash of its field table, so that a build
- * with other fields refuses the file and does not misread it. RAM is written as runs of pages
- * that are not zero. What is read may have been written by anyone: sizes are compared before they
- * are used, and each device checks its own state. */
+ * with other fields refuses the file and does not misread it. What is read may have been written by
+ * anyone: sizes are compared before they are used, and each device checks its own state. */
 #include "cpu/save.h"
 #include "machine.h"
+#include "memory.h"
 #include "text.h"
 
 #include <string.h>
 
-#define FORMAT 1u
-#define PAGE   4096u
-#define NAME   16u
+#define FORMAT   3u
+#define RAM_HASH 1 /* where the hash of a RAM begins */
+#define NAME     16u
 
 static const uint8_t magic[8] = {'h', 'a', 'l', 't', 'e', 'r', 'P', 'C'};
 
 struct file_header {
     uint32_t format, model;
     uint64_t ram_bytes;
+    struct pc_disk disk[PC_DISKS];
 };
 
 struct section_header {
@@ -31,10 +35,18 @@ struct section_header {
     uint64_t shape, bytes;
 };
 
+static const struct pc_field disk_fields[] = {
+    FIELD(struct pc_disk, bytes),
+    FIELD(struct pc_disk, identity),
+    FIELD(struct pc_disk, read_only),
+    FIELD_END,
+};
+
 static const struct pc_field file_header_fields[] = {
     FIELD(struct file_header, format),
     FIELD(struct file_header, model),
     FIELD(struct file_header, ram_bytes),
+    FIELD_STRUCTS_OF(struct file_header, disk, disk_fields),
     FIELD_END,
 };
 
@@ -57,90 +69,49 @@ static bool save_header(struct pc_writer out, const char *name, unsigned version
 
 /* ---- RAM ---------------------------------------------------------------------------------- */
 
-static bool page_is_zero(const uint8_t *page)
-{
-    uint64_t sum = 0, word;
-
-    for (unsigned i = 0; i < PAGE; i += sizeof word) {
-        memcpy(&word, page + i, sizeof word);
-        sum |= word;
-    }
-    return sum == 0;
-}
-
-/* The next run of pages that are not zero, from `*first` on; its length, 0 at the end. */
-static uint32_t next_run(const struct pc *pc, uint32_t *first)
-{
-    uint32_t pages = pc->ports.ram_bytes / PAGE, count = 0;
-
-    while (*first < pages && page_is_zero(pc->ports.ram + (size_t)*first * PAGE))
-        ++*first;
-    while (*first + count < pages && !page_is_zero(pc->ports.ram + (size_t)(*first + count) * PAGE))
-        count++;
-    return count;
-}
-
-struct run {
-    uint32_t first, count;
-};
-
-static const struct pc_field run_fields[] = {
-    FIELD(struct run, first),
-    FIELD(struct run, count),
-    FIELD_END,
-};
-
-static uint64_t saved_ram_bytes(const struct pc *pc)
-{
-    uint64_t bytes = 8;
-    struct run run = {0};
-
-    while ((run.count = next_run(pc, &run.first))) {
-        bytes += 8 + (uint64_t)run.count * PAGE;
-        run.first += run.count;
-    }
-    return bytes;
-}
-
+/* A section for each chunk, so that none is packed twice to know how long it is. */
 static bool save_ram(const struct pc *pc, struct pc_writer out)
 {
-    struct run run = {0};
+    const uint8_t *ram = pc->ports.ram;
+    struct memory_chunk chunk = {0};
+    uint8_t packed[MEMORY_CHUNK * MEMORY_PAGE];
 
-    while ((run.count = next_run(pc, &run.first))) {
-        if (!fields_save(run_fields, &run, out) ||
-            !out.write(out.opaque, pc->ports.ram + (size_t)run.first * PAGE,
-                       (size_t)run.count * PAGE))
+    while ((chunk = memory_next(ram, pc->ports.ram_bytes, chunk.first + chunk.count)).count) {
+        uint64_t bytes;
+        const uint8_t *from = memory_pack(ram, chunk, packed, &bytes);
+
+        if (!save_header(out, "ram", 1, fields_shape(memory_chunk_fields),
+                         fields_bytes(memory_chunk_fields) + bytes) ||
+            !fields_save(memory_chunk_fields, &chunk, out) ||
+            !out.write(out.opaque, from, (size_t)bytes))
             return false;
-        run.first += run.count;
     }
-    run.first = 0;
-    return fields_save(run_fields, &run, out);
+    return true;
 }
 
-/* Runs come in order and within the RAM, or the section is refused. */
-static bool load_ram(struct pc *pc, struct pc_reader in)
-{
-    uint32_t pages = pc->ports.ram_bytes / PAGE, done = 0;
-    struct run run;
+/* ---- The hash -------------------------------------------------------------------------- */
 
-    memset(pc->ports.ram, 0, pc->ports.ram_bytes);
-    while (fields_load(run_fields, &run, in)) {
-        if (run.count == 0)
-            return true;
-        if (run.first < done || run.first >= pages || run.count > pages - run.first)
-            return false;
-        if (!in.read(in.opaque, pc->ports.ram + (size_t)run.first * PAGE, (size_t)run.count * PAGE))
-            return false;
-        done = run.first + run.count;
-    }
-    return false;
+/* Everything but the RAM, whose hash it continues. */
+static uint64_t hash_rest(const struct pc *pc, uint64_t hash)
+{
+    hash = cpu_hash(pc->cpu, hash);
+    hash = clock_hash(&pc->clock, hash);
+    hash = fields_hash(pc_fields, pc, hash);
+    for (unsigned i = 0; i < pc->chips; i++)
+        hash = fields_hash(pc->chip[i].chip->fields, pc->chip[i].device, hash);
+    return hash;
+}
+
+uint64_t pc_hash(const struct pc *pc)
+{
+    return hash_rest(pc, memory_hash(pc->ports.ram, pc->ports.ram_bytes, RAM_HASH));
 }
 
 /* ---- Saving ------------------------------------------------------------------------------- */
 
 static bool save_chips(const struct pc *pc, struct pc_writer out)
 {
-    for (unsigned i = 0; i < PC_CHIPS; i++) {
+    for (unsigned i = 0; i < pc->chips; i++) {
         const struct chip *chip = pc->chip[i].chip;
 
         if (!save_header(out, chip->name, chip->version, fields_shape(chip->fields),
@@ -156,6 +127,7 @@ bool pc_save(const struct pc *pc, struct pc_writer out)
     struct file_header header = {
         .format = FORMAT, .model = pc->config.model, .ram_bytes = pc->ports.ram_bytes};
 
+    memcpy(header.disk, pc->config.disk, sizeof header.disk);
     return out.write(out.opaque, magic, sizeof magic) &&
            fields_save(file_header_fields, &header, out) &&
            save_header(out, "cpu", 1, cpu_state_shape(), cpu_state_bytes(pc->cpu)) &&
@@ -163,9 +135,8 @@ bool pc_save(const struct pc *pc, struct pc_writer out)
            save_header(out, "clock", 1, clock_shape(&pc->clock), clock_bytes(&pc->clock)) &&
            clock_save(&pc->clock, out) &&
            save_header(out, "machine", 1, fields_shape(pc_fields), fields_bytes(pc_fields)) &&
-           fields_save(pc_fields, pc, out) && save_chips(pc, out) &&
-           save_header(out, "ram", 1, fields_shape(run_fields), saved_ram_bytes(pc)) &&
-           save_ram(pc, out) && save_header(out, "end", 1, pc_hash(pc), 0);
+           fields_save(pc_fields, pc, out) && save_chips(pc, out) && save_ram(pc, out) &&
+           save_header(out, "end", 1, pc_hash(pc), 0);
 }
 
 /* ---- Loading ------------------------------------------------------------------------------ */
@@ -196,24 +167,41 @@ static const char *complain(struct pc *pc, const char *before, const char *name,
     return pc->message;
 }
 
-/* Reads a section's header and compares it with what this build would write. */
-static const char *expect(struct pc *pc, struct bounded *section, const char *name,
-                          unsigned version, uint64_t shape, uint64_t *shape_found)
+static bool is(const struct section_header *header, const char *name)
 {
-    struct section_header header;
     uint8_t wanted[NAME] = {0};
 
     memcpy(wanted, name, strlen(name));
-    if (!fields_load(section_header_fields, &header, section->in))
+    return memcmp(header->name, wanted, NAME) == 0;
+}
+
+static const char *next(struct pc *pc, struct bounded *section, const char *name,
+                        struct section_header *header)
+{
+    if (!fields_load(section_header_fields, header, section->in))
         return complain(pc, "the snapshot ends before its section \"", name, "\"");
-    if (memcmp(header.name, wanted, NAME) != 0)
-        return complain(pc, "the snapshot has another section where \"", name, "\" belongs");
-    if (header.version != version || (!shape_found && header.shape != shape))
-        return complain(pc, "the snapshot's section \"", name, "\" is of another version");
-    if (shape_found)
-        *shape_found = header.shape;
-    section->left = header.bytes;
+    section->left = header->bytes;
     return NULL;
+}
+
+/* Compares a section's header with what this build would write. */
+static const char *compare(struct pc *pc, const struct section_header *header, const char *name,
+                           unsigned version, uint64_t shape)
+{
+    if (!is(header, name))
+        return complain(pc, "the snapshot has another section where \"", name, "\" belongs");
+    if (header->version != version || header->shape != shape)
+        return complain(pc, "the snapshot's section \"", name, "\" is of another version");
+    return NULL;
+}
+
+static const char *expect(struct pc *pc, struct bounded *section, const char *name,
+                          unsigned version, uint64_t shape)
+{
+    struct section_header header;
+    const char *wrong = next(pc, section, name, &header);
+
+    return wrong ? wrong : compare(pc, &header, name, version, shape);
 }
 
 static const char *finish(struct pc *pc, const struct bounded *section, const char *name, bool good)
@@ -226,16 +214,16 @@ static const char *finish(struct pc *pc, const struct bounded *section, const ch
 static const char *load_core(struct pc *pc, struct bounded *section)
 {
     struct pc_reader in = {.read = read_bounded, .opaque = section};
-    const char *wrong = expect(pc, section, "cpu", 1, cpu_state_shape(), NULL);
+    const char *wrong = expect(pc, section, "cpu", 1, cpu_state_shape());
 
     if (!wrong)
         wrong = finish(pc, section, "cpu", cpu_load(pc->cpu, in));
     if (!wrong)
-        wrong = expect(pc, section, "clock", 1, clock_shape(&pc->clock), NULL);
+        wrong = expect(pc, section, "clock", 1, clock_shape(&pc->clock));
     if (!wrong)
         wrong = finish(pc, section, "clock", clock_load(&pc->clock, in));
     if (!wrong)
-        wrong = expect(pc, section, "machine", 1, fields_shape(pc_fields), NULL);
+        wrong = expect(pc, section, "machine", 1, fields_shape(pc_fields));
     if (!wrong)
         wrong = finish(
             pc, section, "machine",
@@ -248,11 +236,11 @@ static const char *load_chips(struct pc *pc, struct bounded *section)
 {
     struct pc_reader in = {.read = read_bounded, .opaque = section};
 
-    for (unsigned i = 0; i < PC_CHIPS; i++) {
+    for (unsigned i = 0; i < pc->chips; i++) {
         const struct chip *chip = pc->chip[i].chip;
         void *device = pc->chip[i].device;
         const char *wrong =
-            expect(pc, section, chip->name, chip->version, fields_shape(chip->fields), NULL);
+            expect(pc, section, chip->name, chip->version, fields_shape(chip->fields));
 
         if (!wrong)
             wrong = finish(pc, section, chip->name,
@@ -260,6 +248,27 @@ static const char *load_chips(struct pc *pc, struct bounded *section)
                                (!chip->loaded || chip->loaded(device)));
         if (wrong)
             return wrong;
+    }
+    return NULL;
+}
+
+/* Which disk does not fit, and how. */
+static const char *compare_disks(struct pc *pc, const struct pc_disk *saved)
+{
+    for (unsigned i = 0; i < PC_DISKS; i++) {
+        const struct pc_disk *mine = &pc->config.disk[i];
+        char number[] = {(char)('0' + i), '\0'};
+
+        if (saved[i].bytes && !mine->bytes)
+            return complain(pc, "the snapshot is of a machine that has a disk ", number, " as well");
+        if (!saved[i].bytes && mine->bytes)
+            return complain(pc, "the snapshot is of a machine without a disk ", number, "");
+        if (saved[i].bytes != mine->bytes || saved[i].read_only != mine->read_only)
+            return complain(pc, "disk ", number,
+                            " is not the one that the snapshot was saved beside");
+        if (saved[i].identity != mine->identity)
+            return complain(pc, "disk ", number,
+                            " has been written to since the snapshot was saved, or is another one");
     }
     return NULL;
 }
@@ -278,47 +287,64 @@ static const char *load_header(struct pc *pc, struct pc_reader in)
         return "the snapshot is of a machine with another amount of RAM";
     if (header.model != (uint32_t)pc->config.model)
         return "the snapshot is of a machine with another processor";
-    return NULL;
+    return compare_disks(pc, header.disk);
+}
+
+/* All chunks, and the end behind them: the hash of the machine. */
+static const char *load_ram(struct pc *pc, struct bounded *section, struct memory_load *load,
+                            uint64_t *hash)
+{
+    struct pc_reader in = {.read = read_bounded, .opaque = section};
+    uint64_t place = fields_bytes(memory_chunk_fields);
+    struct section_header header;
+    const char *wrong;
+
+    while (!(wrong = next(pc, section, "end", &header)) && !is(&header, "end")) {
+        wrong = compare(pc, &header, "ram", 1, fields_shape(memory_chunk_fields));
+        if (!wrong)
+            wrong = finish(pc, section, "ram",
+                           header.bytes >= place && memory_load(load, header.bytes - place, in));
+        if (wrong)
+            return wrong;
+    }
+    if (wrong)
+        return wrong;
+    memory_loaded(load);
+    *hash = header.shape;
+    if (header.version != 1)
+        return complain(pc, "the snapshot's section \"", "end", "\" is of another version");
+    return finish(pc, section, "end", true);
 }
 
 const char *pc_load(struct pc *pc, struct pc_reader in)
 {
     struct bounded section = {.in = in};
-    struct pc_reader inner = {.read = read_bounded, .opaque = &section};
+    struct memory_load load = {.ram = pc->ports.ram,
+                               .pages = pc->ports.ram_bytes / MEMORY_PAGE,
+                               .fresh = !pc->ram_used,
+                               .hash = RAM_HASH};
     const char *wrong = load_header(pc, in);
-    uint64_t hash;
+    uint64_t hash = 0;
 
+    pc->ram_used = true;
     if (!wrong)
         wrong = load_core(pc, &section);
     if (!wrong)
         wrong = load_chips(pc, &section);
     if (!wrong)
-        wrong = expect(pc, &section, "ram", 1, fields_shape(run_fields), NULL);
-    if (!wrong)
-        wrong = finish(pc, &section, "ram", load_ram(pc, inner));
-    if (!wrong)
-        wrong = expect(pc, &section, "end", 1, 0, &hash);
+        wrong = load_ram(pc, &section, &load, &hash);
     if (wrong)
         return wrong;
     cpu_memory_written(pc->cpu, 0, pc->ports.ram_bytes);
     pc->reset_asked = pc->paused = false;
-    return hash == pc_hash(pc) ? NULL
-                               : "the snapshot is damaged: its hash is not that of its state";
+    if (hash != hash_rest(pc, load.hash))
+        return "the snapshot is damaged: its hash is not that of its state";
+    for (unsigned i = 0; i < PC_DISKS; i++)
+        block_loaded(&pc->disk[i]);
+    return NULL;
 }
 
-/* ---- Hash and report ---------------------------------------------------------------------- */
-
-uint64_t pc_hash(const struct pc *pc)
-{
-    uint64_t hash = hash_bytes(1, pc->ports.ram, pc->ports.ram_bytes);
-
-    hash = cpu_hash(pc->cpu, hash);
-    hash = clock_hash(&pc->clock, hash);
-    hash = fields_hash(pc_fields, pc, hash);
-    for (unsigned i = 0; i < PC_CHIPS; i++)
-        hash = fields_hash(pc->chip[i].chip->fields, pc->chip[i].device, hash);
-    return hash;
-}
+/* ---- Report ---------------------------------------------------------------------- */
 
 static void report_lines(char *text, void (*line)(void *opaque, const char *text), void *opaque)
 {
@@ -340,7 +366,7 @@ void pc_report(const struct pc *pc, void (*line)(void *opaque, const char *text)
 
     cpu_dump(pc->cpu, dump, sizeof dump);
     report_lines(dump, line, opaque);
-    for (unsigned i = 0; i < PC_CHIPS; i++) {
+    for (unsigned i = 0; i < pc->chips; i++) {
         line(opaque, pc->chip[i].chip->name);
         fields_print(pc->chip[i].chip->fields, pc->chip[i].device, line, opaque);
     }

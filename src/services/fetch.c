@@ -5,6 +5,7 @@
  * request rides on a connection that another plugin opened.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,6 +25,7 @@
 #define MAX_FETCHES   256 /* at one time, all plugins together */
 #define MAX_THREADS   64  /* name look-ups that hang, given up ones included */
 #define MAX_POOLS     64  /* kept; idle ones go first */
+#define MAX_AUTHORITIES ((size_t)4 << 20) /* bytes of certificates */
 #define KEPT_PER_POOL 8   /* connections */
 #define CONNECT_MS    30000L
 
@@ -67,6 +69,8 @@ struct fetcher {
     struct pool *pools;
     struct fetch *fetches;
     unsigned count;
+    char *authorities; /* PEM, in place of the system's; NULL: those */
+    size_t authorities_bytes;
 };
 
 static uint64_t now_ms(void)
@@ -413,6 +417,13 @@ static void set_fixed(struct fetch *fetch)
     curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    const struct fetcher *fetcher = fetch->pool->fetcher;
+    if (fetcher->authorities) {
+        struct curl_blob blob = {fetcher->authorities, fetcher->authorities_bytes, CURL_BLOB_NOCOPY};
+        curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    }
     curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
@@ -548,4 +559,28 @@ struct fetcher *fetcher_create(int epoll, struct link *link, const struct reach 
     fetcher->reach = *reach;
     fetcher->tasks = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return fetcher;
+}
+
+const char *fetcher_trust(struct fetcher *fetcher, const char *path)
+{
+    static char why[512];
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(MAX_AUTHORITIES) : NULL;
+    size_t bytes = text ? fread(text, 1, MAX_AUTHORITIES, file) : 0;
+    if (!file || !text || ferror(file) || bytes == MAX_AUTHORITIES)
+        snprintf(why, sizeof(why), "the certificates of authorities in %s: %s", path,
+                 bytes == MAX_AUTHORITIES ? "larger than 4 MiB" : strerror(errno));
+    else if (!memmem(text, bytes, "-----BEGIN CERTIFICATE-----", 27))
+        snprintf(why, sizeof(why), "%s has no certificate in PEM form", path);
+    else
+        why[0] = '\0';
+    if (file)
+        fclose(file);
+    if (why[0]) {
+        free(text);
+        return why;
+    }
+    fetcher->authorities = text;
+    fetcher->authorities_bytes = bytes;
+    return NULL;
 }

@@ -23,7 +23,7 @@ struct services {
     bool loaded;
 };
 
-/* The configuration: {"cap", "public", "refuse", "state_path"}. NULL, or what is wrong. */
+/* The configuration: {"cap", "public", "refuse", "state_path", "ca_file"}. NULL, or what is wrong. */
 static const char *configure(struct services *services, struct json_value config)
 {
     struct json_value list;
@@ -38,8 +38,12 @@ static const char *configure(struct services *services, struct json_value config
     services->fetcher = fetcher_create(services->epoll, &services->link, reach);
     if (!services->fetcher)
         return "libcurl does not start";
+    char *authorities = order_text(config, "ca_file");
+    const char *fault = authorities ? fetcher_trust(services->fetcher, authorities) : NULL;
+    free(authorities);
+    if (fault)
+        return fault;
     char *path = order_text(config, "state_path");
-    const char *fault = NULL;
     if (!confine_files(path ? path : ""))
         fault = "Landlock is not available: the services do not run unconfined";
     else if (path && *path &&

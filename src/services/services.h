@@ -80,6 +80,9 @@ bool reach_allows(const struct reach *reach, const struct wire_address *address)
 
 struct fetcher;
 struct fetcher *fetcher_create(int epoll, struct link *link, const struct reach *reach);
+/* Trusts the authorities of this PEM file and no others. NULL, or what is wrong with it. Before
+   confine_files(): it is read here and now. */
+const char *fetcher_trust(struct fetcher *fetcher, const char *path);
 void fetcher_order(struct fetcher *fetcher, uint64_t id, struct json_value order);
 void fetcher_cancel(struct fetcher *fetcher, uint64_t id);
 /* Does what is due; returns the ms until something is, -1 for nothing. */

@@ -128,4 +128,28 @@ JS
     expect_said 'audit: host.open: denied u: it lies in no tree'
 }
 
+# Every name that the declarations for TypeScript give a plugin is there, members of classes too.
+case_declared_names_exist() {
+    names=$(sed -nE 's/^declare (var|function|class) ([A-Za-z]+).*/\2/p' "$source"/share/halter-world.d.ts)
+    [ "$(echo $names | wc -w)" -ge 14 ] || fail "only these were found: $names"
+    {
+        echo 'const lost = [], at = (path, object, name) => { if (!(name in object)) lost.push(path + name) };'
+        for name in $names; do echo "at('', globalThis, '$name');"; done
+        awk '/^(interface Console|declare class|declare var [a-z]+: \{)/ {
+                 owner = $0; sub(/^(interface|declare class|declare var) /, "", owner); sub(/[ :{].*/, "", owner)
+                 class = /class/; next }
+             /^}/ { owner = "" }
+             owner && /^    (static |readonly )?[a-zA-Z]+[(<:]/ {
+                 static = /^    static/; member = $0; sub(/^    (static |readonly )?/, "", member)
+                 sub(/[(<:].*/, "", member); if (member == "constructor") next
+                 if (owner == "Console") owner = "console"
+                 print "at(\047" owner ".\047, " owner (class && !static ? ".prototype" : "") ", \047" member "\047);" }' \
+            "$source"/share/halter-world.d.ts
+        echo 'globalThis.transform = () => lost;'
+    } > p.js
+    [ "$(grep -c '^at(' p.js)" -ge 60 ] || fail "too few members: $(grep -c '^at(' p.js)"
+    echo 1 | "$HALTER" run p.js > out 2> err || fail "$(cat err)"
+    expect "declared and not there" "$(cat out)" '[]'
+}
+
 run_cases

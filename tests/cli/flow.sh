@@ -251,6 +251,57 @@ case_watch_waits_for_a_version_that_loads() {
     cmp in out
 }
 
+manifest_with() { # PERMISSIONS LIMITS
+    printf '{"name": "p", "version": "1", "entry": "p.js", "permissions": {%s}, "limits": {%s}}' "$1" "$2"
+}
+reads_state='"state": {"level": "read", "reason": "looks"}'
+
+case_watch_follows_the_manifest() {
+    mkdir p
+    echo 'globalThis.transform = n => [typeof host.state, "x".repeat(n).length];' > p/p.js
+    manifest_with '' '"output_bytes": 25' > p/plugin.json
+    mkfifo in out
+    "$HALTER" run --watch -j 2 --grant all --state "$PWD/db" --on-error null p < in > out 2> err &
+    local pid=$! line
+    exec 3> in 4< out
+    echo 1 >&3
+    read -r -t 10 line <&4
+    expect before "$line" '["undefined",1]'
+    # A permission more, and a limit that the next record meets.
+    manifest_with "$reads_state" '"output_bytes": 12' > p/new
+    mv p/new p/plugin.json
+    wait_for grep -q 'reloaded' err
+    wait_for next_is 1 '["object",1]'
+    wait_for next_is 100 null
+    # What is not right changes nothing, and is said with its place.
+    manifest_with "$reads_state" '"output_byts": 12' > p/plugin.json
+    wait_for grep -q 'p/plugin.json:1:[0-9]*: ' err
+    expect "the old one" "$(next 1)" '["object",1]'
+    printf '{"name": "q", "version": "1", "entry": "p.js"}' > p/plugin.json
+    wait_for grep -q 'another name' err
+    printf '{"name": "p", "version": "1", "entry": "other.js"}' > p/plugin.json
+    wait_for grep -q 'the entry is another file' err
+    expect "still the old one" "$(next 1)" '["object",1]'
+    # Both files at once, and the permission is gone.
+    echo 'globalThis.transform = n => ["new", typeof host.state];' > p/p.js
+    manifest_with '' '"jit": false' > p/plugin.json
+    wait_for next_is 1 '["new","undefined"]'
+    exec 3>&-
+    cat <&4 > /dev/null
+    status=0
+    wait $pid || status=$?
+    expect_status 1 # for the record that was too long
+}
+next() {
+    local line
+    echo "$1" >&3
+    read -r -t 10 line <&4
+    echo "$line"
+}
+next_is() {
+    [ "$(next "$1")" = "$2" ]
+}
+
 case_watch_follows_a_symbolic_link() {
     mkdir one two
     echo 'globalThis.transform = n => [1, n];' > one/p.js

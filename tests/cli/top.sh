@@ -19,6 +19,24 @@ case_top_shows_a_run() {
     [ ! -e s ] || fail "the socket is left behind"
 }
 
+case_host_calls_are_shown_by_kind() {
+    mkdir p
+    echo '{"name": "p", "version": "1", "entry": "p.js", "permissions":
+        {"state": {"level": "readwrite", "reason": "counts"}}}' > p/plugin.json
+    echo 'transform = async (raw) => { await host.state.set("k", raw); return host.state.get("k") }' > p/p.js
+    mkfifo in
+    "$HALTER" run --live never --grant all --state "$PWD/db" --status "$PWD/s" --summary \
+        --stats="$PWD/stats" p < in > out 2> err & pid=$!
+    exec 9> in
+    printf '1\n2\n3\n' >&9
+    for _ in $(seq 600); do [ "$(wc -l < out)" = 3 ] && break; sleep 0.05; done
+    "$HALTER" top --once "$PWD/s" | grep -qx ' *host calls: state.get 3, state.set 3'
+    exec 9>&-
+    wait "$pid"
+    grep -q '"requests_by_kind":{"state.get":3,"state.set":3}' stats
+    grep -q 'host calls *3 × state.get · 3 × state.set' err
+}
+
 case_top_says_that_nobody_is_there() {
     "$HALTER" top --once "$PWD/none" 2> err && fail "it found something" || status=$?
     [ "$status" = 6 ]

@@ -234,6 +234,23 @@ static void the_host_is_killed(void **state)
     close(ready[1]);
 }
 
+/* Too small a limit for the page of the wall caps: an error, and not a SIGXFSZ. */
+static void with_a_limit_on_the_size_of_files(void **state)
+{
+    struct rlimit before, small;
+    struct halter_host *host = NULL;
+    (void)state;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 1000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int status = halter_create(NULL, &host), error = errno;
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, HALTER_ESYSTEM);
+    assert_int_equal(error, EFBIG);
+    assert_null(host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +259,7 @@ int main(void)
         cmocka_unit_test(made_by_a_thread_that_exits),
         cmocka_unit_test(asleep_for_five_seconds),
         cmocka_unit_test(with_500_open_descriptors),
+        cmocka_unit_test(with_a_limit_on_the_size_of_files),
         cmocka_unit_test(the_launcher_is_killed),
         cmocka_unit_test(the_host_is_killed),
     };

@@ -21,7 +21,7 @@ static int open_real(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    fixture_close(&f);
+    fixture_teardown(&f);
     return 0;
 }
 
@@ -286,6 +286,7 @@ static void bad_arguments(void **state)
     assert_int_equal(halter_call(NULL, "1", 0, NULL, record, NULL, NULL), HALTER_EINVAL);
     assert_int_equal(halter_dispatch(NULL, 0), HALTER_EINVAL);
     halter_destroy(NULL);
+    halter_wakeup(NULL);
 }
 
 /* What the clock does not count: an application that looks late. */

@@ -49,7 +49,7 @@ static const struct row rows[] = {
      HALTER_EDEADLINE, NULL, NULL},
     {"Atomics.wait or a long sleep", "const t = Date.now(); while (Date.now() - t < 1e7);",
      HALTER_EDEADLINE, NULL, NULL},
-    /* memory: out of memory by that name, and the host's own stays flat */
+    /* memory (cases 8 and 9): out of memory by that name, and the host's own stays flat */
     {"an array that grows for ever", "const a = []; for (;;) a.push('x' + a.length)",
      HALTER_EMEMORY, NULL, NULL},
     {"typed arrays that grow for ever",
@@ -185,7 +185,7 @@ static int open_real(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    fixture_close(&f);
+    fixture_teardown(&f);
     return 0;
 }
 

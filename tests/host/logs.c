@@ -16,7 +16,7 @@ static int open_real(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    fixture_close(&f);
+    fixture_teardown(&f);
     return 0;
 }
 

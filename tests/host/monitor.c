@@ -24,7 +24,7 @@ static int open_real(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    fixture_close(&f);
+    fixture_teardown(&f);
     assert_int_equal(access(path, F_OK), -1);
     return 0;
 }
@@ -57,6 +57,48 @@ static const char *ask_for(const char *request)
     close(fd);
     reply[used] = '\0';
     return reply;
+}
+
+static void answer_one(struct halter_guest *guest, struct halter_request *request, const char *args,
+                       size_t args_bytes, void *data)
+{
+    (void)guest;
+    (void)args;
+    (void)args_bytes;
+    (void)data;
+    halter_answer(request, "1", 1);
+}
+
+static void host_calls_are_told_by_kind(void **state)
+{
+    static const char *const grants[] = {"mine", NULL};
+    struct halter_plugin_options o = HALTER_PLUGIN_INIT;
+    struct outcome outcome;
+    (void)state;
+    o.grants = grants;
+    assert_int_equal(halter_provide(f.host, "mine", answer_one, NULL), HALTER_OK);
+    struct halter_guest *guest = guest_of(
+        &f, "p", "transform = async (n) => { while (n--) await host.mine(); return 1 }", &o);
+    ask(&f, guest, "3", &outcome);
+    assert_int_equal(outcome.status, HALTER_OK);
+    assert_non_null(
+        strstr(ask_for("GET /status.json HTTP/1.0\r\n\r\n"), "\"requests_by_kind\":{\"own\":3}"));
+    assert_non_null(strstr(
+        ask_for("GET /metrics HTTP/1.0\r\n\r\n"),
+        "halter_guest_requests_by_kind_total{guest=\"p\",number=\"1\",kind=\"own\"} 3\n"));
+    assert_non_null(strstr(ask_for("GET /status.tsv HTTP/1.0\r\n\r\n"), "\town 3\tp\n"));
+}
+
+static void deaths_are_told_by_reason(void **state)
+{
+    struct outcome outcome;
+    (void)state;
+    struct halter_guest *guest = guest_of(&f, "p", "transform = () => { for (;;); }", NULL);
+    ask(&f, guest, "1", &outcome);
+    assert_int_equal(outcome.status, HALTER_EDEADLINE);
+    assert_non_null(strstr(
+        ask_for("GET /metrics HTTP/1.0\r\n\r\n"),
+        "halter_guest_deaths_by_reason_total{guest=\"p\",number=\"1\",reason=\"deadline\"} 1\n"));
 }
 
 static struct halter_guest *called_guest(void)
@@ -197,7 +239,8 @@ int main(void)
         TEST(a_guest_is_killed_by_its_number), TEST(what_is_not_there_is_said),
         TEST(only_its_user_may_open_it),    TEST(another_user_is_sent_away),
         TEST(silent_clients_keep_nobody_out), TEST(a_request_without_end_is_dropped),
-        TEST(a_path_that_is_taken_stays),
+        TEST(a_path_that_is_taken_stays),   TEST(host_calls_are_told_by_kind),
+        TEST(deaths_are_told_by_reason),
     };
     if (!mkdtemp(folder))
         return 1;

@@ -20,7 +20,7 @@ static int close_fake(void **state)
 {
     (void)state;
     if (f.host)
-        fixture_close(&f);
+        fixture_teardown(&f);
     return 0;
 }
 

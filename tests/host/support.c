@@ -14,6 +14,8 @@
 
 #define PATIENCE_NS 60000000000ull
 
+static bool outcomes_are_gone; /* see fixture_teardown() */
+
 const char *real_launcher(void)
 {
     const char *other = getenv("HALTER_TEST_LAUNCHER");
@@ -126,6 +128,7 @@ void fixture_open(struct fixture *f, const char *launcher, const struct halter_o
 {
     struct halter_options o = HALTER_OPTIONS_INIT;
 
+    outcomes_are_gone = false;
     memset(f, 0, sizeof(*f));
     f->descriptors = open_descriptors();
     if (options)
@@ -142,6 +145,12 @@ void fixture_close(struct fixture *f)
     assert_descendants(0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* not even a zombie */
     assert_int_equal(open_descriptors(), f->descriptors);
+}
+
+void fixture_teardown(struct fixture *f)
+{
+    outcomes_are_gone = true;
+    fixture_close(f);
 }
 
 struct halter_guest *guest_of(struct fixture *f, const char *name, const char *source,
@@ -169,6 +178,8 @@ void record(struct halter_guest *guest, const struct halter_result *result, void
     struct outcome *o = data;
 
     (void)guest;
+    if (outcomes_are_gone)
+        return;
     assert_int_equal(o->callbacks, 0);
     o->callbacks++;
     o->finished_ns = now_ns();

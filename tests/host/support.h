@@ -59,6 +59,11 @@ const char *real_launcher(void);
 void fixture_open(struct fixture *f, const char *launcher, const struct halter_options *options);
 /* Destroys the host and asserts that descriptors and processes are back to what they were. */
 void fixture_close(struct fixture *f);
+/*
+ * The same for a test's teardown: a test that failed has left outcomes on a stack that is gone, so
+ * what calls come to now is written nowhere, and the failure that is reported is the first.
+ */
+void fixture_teardown(struct fixture *f);
 
 /* A guest with a short name, this source, and (where not NULL) these options as a base. */
 struct halter_guest *guest_of(struct fixture *f, const char *name, const char *source,

@@ -34,7 +34,7 @@
 volatile long attack_victim;
 static pid_t parent; /* asking who that is would be an attack of its own */
 int attack_tcp_port;
-char attack_abstract_name[32];
+char attack_abstract_name[32], attack_socket_path[96];
 
 #define ATTACK(name) static long name(const int *fds, unsigned nfds)
 #define NO_FDS       (void)fds, (void)nfds
@@ -314,6 +314,15 @@ ATTACK(connect_to_abstract_socket)
                             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
 }
 
+ATTACK(connect_to_socket_by_path)
+{
+    NO_FDS;
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    memcpy(to.sun_path, attack_socket_path, sizeof(attack_socket_path));
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    return fd < 0 ? -1 : connect(fd, (struct sockaddr *)&to, sizeof(to));
+}
+
 ATTACK(send_descriptor_back)
 {
     NO_FDS;
@@ -464,6 +473,7 @@ const struct attack attacks[] = {
     ONE(make_udp_socket),
     ONE(connect_by_tcp),
     ONE(connect_to_abstract_socket),
+    ONE(connect_to_socket_by_path),
     ONE(send_descriptor_back),
     ONE(open_by_path),
     ONE(open_by_path_openat2),

@@ -29,7 +29,7 @@ extern const size_t attack_count;
 extern volatile long attack_victim;
 /* Ports and names that the test listens on. */
 extern int attack_tcp_port;
-extern char attack_abstract_name[32];
+extern char attack_abstract_name[32], attack_socket_path[96];
 
 /* Runs an attack in a helper of its own, passing it descriptors. */
 struct attacked attack(const char *name, const struct guest_options *options, const int *fds,

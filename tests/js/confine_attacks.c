@@ -52,6 +52,7 @@ static const struct {
     {"make_udp_socket", SYS_socket, 0},
     {"connect_by_tcp", SYS_socket, 0},
     {"connect_to_abstract_socket", SYS_socket, 0},
+    {"connect_to_socket_by_path", SYS_socket, 0},
     {"send_descriptor_back", SYS_sendmsg, 0},
     {"open_by_path", LIVES, EACCES},
     {"open_by_path_openat2", LIVES, EACCES},

@@ -215,6 +215,16 @@ static void what_is_not_there(void **state)
     assert_non_null(strstr(once("transform = () => import('fs')", "1"), "SCRIPT "));
 }
 
+/* The engine is warmed up by a script and a call of its own: no plugin can tell. */
+static void nothing_was_there_before_the_plugin(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        once("const before = typeof transform + ' ' + host.locale + ' ' + ('raw' in globalThis);"
+             "globalThis.transform = (raw, ctx) => before + ' ' + raw + ' ' + ctx.deadline", "7"),
+        "\"undefined und false 7 1000\"");
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -227,6 +237,7 @@ int main(void)
         cmocka_unit_test(time_and_randomness),
         cmocka_unit_test(globals_can_be_replaced),
         cmocka_unit_test(what_is_not_there),
+        cmocka_unit_test(nothing_was_there_before_the_plugin),
     };
     return cmocka_run_group_tests_name("world", tests, start, finish);
 }

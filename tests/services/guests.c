@@ -37,9 +37,15 @@ static void on_event(struct halter_host *from, const struct halter_event *event,
 void create_host(const char *path)
 {
     struct halter_options options = HALTER_OPTIONS_INIT;
+    options.state_path = path;
+    create_host_with(&options);
+}
+
+void create_host_with(const struct halter_options *more)
+{
+    struct halter_options options = *more;
     /* A build with sanitizers, in which the engine does not run, can borrow another build's. */
     options.launcher_path = getenv("HALTER_LAUNCHER") ? NULL : LAUNCHER_PATH;
-    options.state_path = path;
     options.on_event = on_event;
     options.audit = true;
     int status = halter_create(&options, &host);

@@ -22,6 +22,8 @@ extern void (*event_hook)(const struct halter_event *event);
 int start(void **state);
 int stop(void **state);
 void create_host(const char *path);
+/* With more options; path of the launcher, events and audit are its own. */
+void create_host_with(const struct halter_options *more);
 /* `manifest` and `more` may be NULL. Its deadline is 5 s unless `more` says otherwise. */
 struct halter_guest *make(const char *const *grants, const char *manifest,
                           const struct halter_plugin_options *more);

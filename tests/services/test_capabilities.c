@@ -45,6 +45,54 @@ static void provided(struct halter_guest *guest, struct halter_request *request,
     halter_answer(request, "1", 1);
 }
 
+/* Each kind of reverse call is counted as what it is, denied or not. */
+static void what_is_asked_for_is_counted_by_kind(void **state)
+{
+    static const char *const grants[] = {"state", "files:t:read=/tmp", "network:a.org", "counted",
+                                         NULL};
+    static const struct {
+        enum halter_request_kind kind;
+        unsigned count;
+        const char *word;
+    } expected[] = {
+        {HALTER_REQUEST_OWN, 2, "own"},
+        {HALTER_REQUEST_FETCH, 1, "fetch"},
+        {HALTER_REQUEST_OPEN, 3, "open"},
+        {HALTER_REQUEST_LIST, 1, "list"},
+        {HALTER_REQUEST_STATE_GET, 4, "state.get"},
+        {HALTER_REQUEST_STATE_KEYS, 1, "state.keys"},
+        {HALTER_REQUEST_STATE_SET, 2, "state.set"},
+        {HALTER_REQUEST_STATE_SWAP, 1, "state.swap"},
+        {HALTER_REQUEST_STATE_DELETE, 5, "state.delete"},
+        {HALTER_REQUEST_UNGRANTED, 0, "ungranted"},
+    };
+    struct halter_stats stats = HALTER_STATS_INIT;
+    uint64_t sum = 0;
+    (void)state;
+    assert_int_equal(halter_provide(host, "counted", provided, NULL), HALTER_OK);
+    struct halter_guest *guest = make(grants, NULL, NULL);
+    is(run(guest, "const n = async (times, f) => { while (times--) await f().catch(() => 0) };"
+                  "await n(2, () => host.counted()); await n(1, () => host.fetch('http://b.org'));"
+                  "await n(3, () => host.open('nowhere')); await n(1, () => host.list('nowhere'));"
+                  "await n(4, () => host.state.get('a')); await n(1, () => host.state.keys());"
+                  "await n(2, () => host.state.set('a', 1));"
+                  "await n(1, () => host.state.swap('a', 1, 2));"
+                  "await n(5, () => host.state.delete('a')); return 1"),
+       "1");
+    assert_int_equal(halter_guest_stats(guest, &stats), HALTER_OK);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+        if (stats.requests_by_kind[expected[i].kind] != expected[i].count)
+            fail_msg("%s: %llu", expected[i].word,
+                     (unsigned long long)stats.requests_by_kind[expected[i].kind]);
+        assert_string_equal(halter_request_kind_text(expected[i].kind), expected[i].word);
+    }
+    for (int i = 0; i < HALTER_REQUEST_KINDS; i++)
+        sum += stats.requests_by_kind[i];
+    assert_int_equal(sum, stats.requests);
+    assert_string_equal(halter_request_kind_text((enum halter_request_kind)99), "");
+    halter_guest_destroy(guest);
+}
+
 static void built_in_names_are_taken(void **state)
 {
     static const char *const names[] = {"fetch",   "open",  "list",   "state.get", "state.more",
@@ -179,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_not_granted_does_not_exist),
+        TEST(what_is_asked_for_is_counted_by_kind),
         TEST(built_in_names_are_taken),
         TEST(a_manifest_bounds_the_grants),
         TEST(wrong_manifests_and_grants_say_why),

@@ -18,7 +18,7 @@
 
 #include "harness.h"
 
-#define ROUNDS 60
+static int rounds = 60; /* or the argument's */
 
 /* The application: counts on from `first` until it is killed. */
 static void count(int report, int first)
@@ -132,20 +132,23 @@ static void what_was_acknowledged_is_there(void **state)
     srandom(5);
     folder = temporary_folder();
     snprintf(state_path, sizeof(state_path), "%s/state.db", folder);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         last = one_round(last, killed);
         check_kept(last);
     }
-    print_message("# %d values; %u times halter-services was killed, %u times a helper\n", last,
-                  killed[0], killed[1]);
-    assert_true(last > ROUNDS);
-    assert_true(killed[0] > ROUNDS / 10);
-    assert_true(killed[1] > ROUNDS / 10);
+    print_message("# %d values; %d times the application was killed, %u times halter-services, %u times "
+                  "a helper\n",
+                  last, rounds, killed[0], killed[1]);
+    assert_true(last > rounds);
+    assert_true(killed[0] > (unsigned)rounds / 10);
+    assert_true(killed[1] > (unsigned)rounds / 10);
     temporary_remove(folder);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        rounds = atoi(argv[1]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_acknowledged_is_there)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,19 +1,25 @@
 #!/bin/sh
-# initramfs.sh OUT BUSYBOX.deb [PROGRAM…]: the default guest's file system, as a gzipped cpio.
+# initramfs.sh OUT BUSYBOX.deb AGENT MODULES [PROGRAM…]: the default guest's file system, as a
+# gzipped cpio.
 #
-# Debian's static busybox, `init` beside this script, and any programs given. Made without root:
+# Debian's static busybox, `init` beside this script, the agent (agent/build.sh), the kernel modules
+# in the folder MODULES (modules.sh), and any programs given. Made without root:
 # cpio is told that root owns everything, and the two device nodes that must exist before the
 # kernel's own /dev is mounted are written as archive headers by hand (initramfs buffer format).
 set -eu
 here=$(dirname "$(realpath "$0")")
 out=$(realpath "$1")
 deb=$(realpath "$2")
-shift 2
+agent=$(realpath "$3")
+modules=$(realpath "$4")
+shift 4
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/deb" "$work/root/bin" "$work/root/dev" "$work/root/proc" "$work/root/sys" \
-    "$work/root/tmp" "$work/root/root"
+    "$work/root/tmp" "$work/root/root" "$work/root/mnt" "$work/root/lib"
+ln -s bin "$work/root/sbin"
+cp -R "$modules" "$work/root/lib/modules"
 dpkg-deb -x "$deb" "$work/deb"
 busybox=$work/deb/bin/busybox
 install -m755 "$busybox" "$work/root/bin/busybox"
@@ -21,6 +27,7 @@ for applet in $(cat "$here/applets"); do
     ln -s busybox "$work/root/bin/$applet"
 done
 install -m755 "$here/init" "$work/root/init"
+install -m755 "$agent" "$work/root/bin/halter-agent"
 for program in "$@"; do
     install -m755 "$program" "$work/root/bin/"
 done

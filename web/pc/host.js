@@ -10,7 +10,7 @@
 import {Emitter} from './emitter.js';
 import {Heartbeat} from './heartbeat.js';
 import {Mailbox} from './mailbox.js';
-import {DEFAULT_APPEND} from './protocol.js';
+import {CONSOLE_CREDIT, DEFAULT_APPEND} from './protocol.js';
 import {toSource} from './sources.js';
 
 /**
@@ -56,6 +56,8 @@ import {toSource} from './sources.js';
  * @property {number} [heartbeatMs] how often it is asked, and `stats` comes (1000)
  * @property {'never' | 'boot' | 'snapshot'} [restart] after a deadline or a crash: end, boot again, or
  *   go on from the last snapshot (never)
+ * @property {number} [mostRestarts] within a minute: one more death is the end (3)
+ * @property {number} [creditBytes] the most console bytes under way that no listener has dealt with (256 kB)
  * @property {boolean} [mailbox] use shared memory for input where it can be had (true)
  * @property {string | URL} [wasm] where pc.wasm lies, if not beside the module
  * @property {() => Worker} [worker] makes the Worker of pc/worker.js, where the page must
@@ -75,7 +77,7 @@ import {toSource} from './sources.js';
 /**
  * @typedef {object} Events
  * @property {{bytes: Uint8Array, uart: number}} console what the guest wrote; a listener that returns
- *   a promise holds back more (about 256 kB) until it is kept
+ *   a promise holds back more than `creditBytes` until it is kept
  * @property {State} state
  * @property {Stats} stats with every heartbeat
  * @property {{level: number, text: string}} log what the machine has to say; 0 is an error, 1 a
@@ -84,7 +86,6 @@ import {toSource} from './sources.js';
  * @property {Exit} exit the end; nothing comes after it
  */
 
-const MOST_RESTARTS = 3; // within ...
 const RESTARTS_WITHIN_MS = 60000;
 
 /** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void}} Waiting */
@@ -134,7 +135,7 @@ export class HostedPC extends Emitter {
     this.#platform = platform;
     if (!options.kernel && !options.resume) throw new TypeError('a PC needs a kernel, or a snapshot to resume');
     for (const [name, listener] of Object.entries(options.on ?? {}))
-      this.on(/** @type {keyof Events} */ (name), /** @type {any} */ (listener));
+      if (listener) this.on(/** @type {keyof Events} */ (name), /** @type {any} */ (listener));
   }
 
   get state() {
@@ -164,7 +165,7 @@ export class HostedPC extends Emitter {
       rtcSeconds: o.rtcSeconds ?? (o.icountNs ? 0 : Math.floor(Date.now() / 1000)),
       icountNs: o.icountNs ?? 0, noReboot: o.noReboot ?? false, script: o.script ?? [],
       strategy: o.strategy ?? null, sliceMs: o.sliceMs ?? 8, record: o.record ?? 0,
-      mailbox: shared, atEnd: o.atEnd ?? [], testHooks: o.testHooks ?? false,
+      mailbox: shared, creditBytes: o.creditBytes ?? CONSOLE_CREDIT, atEnd: o.atEnd ?? [], testHooks: o.testHooks ?? false,
     };
     this.#mailbox = shared && new Mailbox(shared);
     return new Promise((resolve, reject) => {
@@ -219,9 +220,9 @@ export class HostedPC extends Emitter {
 
   /** Not the guest's own end: a restart if that was asked for. @param {Reason} reason @param {string} message */
   #lost(reason, message) {
-    const {restart = 'never'} = this.#options, now = Date.now();
+    const {restart = 'never', mostRestarts = 3} = this.#options, now = Date.now();
     this.#restarts = this.#restarts.filter((at) => now - at < RESTARTS_WITHIN_MS);
-    if (restart === 'never' || this.#booting || this.#restarts.length >= MOST_RESTARTS) {
+    if (restart === 'never' || this.#booting || this.#restarts.length >= mostRestarts) {
       this.#finish(reason, message, null);
       return;
     }

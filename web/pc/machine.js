@@ -29,6 +29,7 @@ const NEVER = 0xffffffffffffffffn;
 
 const MAGIC = 'halterPC'; // src/pc/snapshot.c: then u32 format, u32 model, u64 bytes of RAM
 const MB = 1048576;
+const LEAST_RAM_MB = 2, MOST_RAM_MB = 3072; // src/pc/pc.c
 
 /**
  * The RAM and the processor that a snapshot is of.
@@ -128,8 +129,10 @@ export class Machine {
   #powerOn() {
     const {ramMb = 128, cpu = 'pentium-m', rtcSeconds = 0} = this.#options;
     if (!(cpu in MODELS)) throw new Error(`there is no processor "${cpu}"`);
+    if (!(ramMb >= LEAST_RAM_MB && ramMb <= MOST_RAM_MB))
+      throw new Error(`a PC has ${LEAST_RAM_MB} to ${MOST_RAM_MB} MB of RAM, not ${ramMb}`);
     if (!this.#wasm.web_create(ramMb * MB, MODELS[cpu], BigInt(Math.floor(rtcSeconds)), 0))
-      throw new Error(`a PC cannot have ${ramMb} MB of RAM here`);
+      throw new Error(`there is no memory for a PC with ${ramMb} MB of RAM here`);
     this.#scratch = this.#alloc(4096);
     this.#commandLine = this.#alloc(4096);
   }

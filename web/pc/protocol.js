@@ -28,6 +28,7 @@
  * @property {number} sliceMs
  * @property {number} record
  * @property {SharedArrayBuffer | null} mailbox
+ * @property {number} creditBytes
  * @property {('hash' | 'save' | 'timeline')[]} atEnd what to make of the machine when it ends by itself
  * @property {boolean} testHooks
  */
@@ -82,7 +83,8 @@
  *   | {type: 'failed', message: string}} FromWorker
  */
 
-/** The most console bytes that a Worker sends before the host has said that they are dealt with. */
+/** The most console bytes that a Worker sends before the host has said that they are dealt with,
+ * unless it is told otherwise. */
 export const CONSOLE_CREDIT = 256 * 1024;
 
 /** The command line of a kernel that is given none, as `halter boot` has it. */

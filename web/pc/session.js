@@ -9,7 +9,6 @@ import {Pump} from '../pump/pump.js';
 import {Drowse} from './drowse.js';
 import {Machine, Stop, describeSnapshot} from './machine.js';
 import {Mailbox} from './mailbox.js';
-import {CONSOLE_CREDIT} from './protocol.js';
 import {Script} from './script.js';
 
 /**
@@ -46,7 +45,7 @@ export class Session {
   /** @type {Uint8Array[][]} */ #inbox = Array.from({length: UARTS}, () => []); // not on the wire yet
   #taken = 0;
   /** @type {number[][]} */ #output = Array.from({length: UARTS}, () => []);
-  #credit = CONSOLE_CREDIT;
+  #credit = 0; // console bytes that the host still wants
   #echoDue = false; // something was typed since the last output
 
   #began = {hostMs: 0, guestMs: 0};
@@ -102,6 +101,7 @@ export class Session {
   /** @param {Recipe} recipe */
   async #boot(recipe) {
     this.#recipe = recipe;
+    this.#credit = recipe.creditBytes;
     const {read} = this.#around;
     const [kernel, initrd, snapshot] = await Promise.all([
       recipe.kernel && read(recipe.kernel, 'the kernel'),
@@ -121,6 +121,13 @@ export class Session {
     this.#machine = machine;
     this.#script = new Script(recipe.script, (bytes) => this.#takeIn(bytes, 0));
     this.#mailbox = recipe.mailbox && new Mailbox(recipe.mailbox);
+    if (recipe.strategy !== 'none')
+      this.#pump = new Pump({
+        slice: ({budgetMs}) => this.#slice(budgetMs),
+        ...(recipe.strategy && {strategy: recipe.strategy}),
+        sliceMs: recipe.sliceMs, record: recipe.record,
+        wakeOn: [], // handle() wakes it, after what came in is in
+      });
     this.#around.post({type: 'ready', ramMb, cpu});
     this.#run(machine, recipe);
   }
@@ -131,17 +138,9 @@ export class Session {
     this.#began = {hostMs: now(), guestMs: machine.guestMs};
     this.#reported = {hostMs: now(), insns: Number(machine.insns)};
     this.#script?.begin();
-    if (recipe.strategy === 'none') {
+    if (!this.#pump) {
       this.#runWithoutYield(recipe.sliceMs);
-      return;
-    }
-    this.#pump = new Pump({
-      slice: ({budgetMs}) => this.#slice(budgetMs),
-      ...(recipe.strategy && {strategy: recipe.strategy}),
-      sliceMs: recipe.sliceMs, record: recipe.record,
-      wakeOn: [], // handle() wakes it, after what came in is in
-    });
-    if (!this.#paused) {
+    } else if (!this.#paused) {
       this.#around.post({type: 'state', state: 'running'});
       this.#pump.start();
     }

@@ -12,11 +12,24 @@ function explain(error) {
   return new Error(`the machine (pc.wasm) cannot be compiled: ${text}`);
 }
 
+/** @param {BufferSource} bytes */
+export async function compileBytes(bytes) {
+  try {
+    return await WebAssembly.compile(bytes);
+  } catch (error) {
+    throw explain(/** @type {Error} */ (error));
+  }
+}
+
 /** @param {Response} response */
 async function compile(response) {
   const type = response.headers.get('content-type') ?? '';
-  if (/^application\/wasm\b/.test(type) && WebAssembly.compileStreaming) return WebAssembly.compileStreaming(response);
-  return WebAssembly.compile(await response.arrayBuffer());
+  if (!/^application\/wasm\b/.test(type) || !WebAssembly.compileStreaming) return compileBytes(await response.arrayBuffer());
+  try {
+    return await WebAssembly.compileStreaming(response);
+  } catch (error) {
+    throw explain(/** @type {Error} */ (error));
+  }
 }
 
 /** @type {Map<string, Promise<WebAssembly.Module>>} */
@@ -33,11 +46,7 @@ async function fetchAndCompile(url) {
     throw new Error(`the machine cannot be fetched from ${url}: ${/** @type {Error} */ (error).message}`);
   }
   if (!response.ok) throw new Error(`the machine cannot be fetched from ${url}: the server answers ${response.status}`);
-  try {
-    return await compile(response);
-  } catch (error) {
-    throw explain(/** @type {Error} */ (error));
-  }
+  return compile(response);
 }
 
 /** @param {string} url */

@@ -35,7 +35,7 @@ struct engine {
     JSContextGroupRef group;
     JSGlobalContextRef context;
     /* Functions of the prelude: see the end of core.js. */
-    JSObjectRef run, loaded, grant, answered, over, due, fire, rejected, threw;
+    JSObjectRef run, warm, loaded, grant, answered, over, due, fire, rejected, threw;
 
     /* What has been settled of the load or call under way. */
     bool busy, settled;

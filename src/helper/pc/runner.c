@@ -18,6 +18,13 @@ static void log_line(void *opaque, enum pc_log level, const char *text)
     runner->host.log(runner->host.opaque, level, text);
 }
 
+static void block(void *opaque, unsigned disk, const struct pc_block_request *request)
+{
+    struct runner *runner = opaque;
+
+    runner->host.block(runner->host.opaque, runner->pc, disk, request);
+}
+
 const char *runner_init(struct runner *runner, const struct runner_config *config,
                         const struct runner_host *host)
 {
@@ -26,6 +33,7 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
         .ram = config->ram,
         .ram_bytes = config->ram_bytes,
         .console_out = console_out,
+        .block = block,
         .log = log_line,
     };
     size_t bytes = (pc_bytes(config->ram_bytes) + 63) & ~(size_t)63;
@@ -36,7 +44,10 @@ const char *runner_init(struct runner *runner, const struct runner_config *confi
     if (!runner->memory)
         return "there is no memory for the machine";
     runner->pc = pc_init(runner->memory, &config->pc, &ports);
-    wrong = runner->pc ? pc_boot(runner->pc, &config->image) : "a PC cannot have this much RAM";
+    if (!runner->pc)
+        return "a PC cannot have this much RAM, or such disks";
+    wrong =
+        config->resume ? pc_load(runner->pc, *config->resume) : pc_boot(runner->pc, &config->image);
     if (wrong)
         return wrong;
     runner->stats.boots = 1;
@@ -86,6 +97,8 @@ static bool reboot(struct runner *runner)
 {
     const char *wrong;
 
+    if (!runner->config->image.kernel)
+        return false;
     pc_reset(runner->pc);
     wrong = pc_boot(runner->pc, &runner->config->image);
     if (wrong)

@@ -12,6 +12,9 @@ struct runner_host {
     uint64_t (*now_ns)(void *opaque); /* a clock that only goes forward */
     void (*console_out)(void *opaque, unsigned uart, uint8_t byte); /* inside a slice */
     void (*log)(void *opaque, enum pc_log level, const char *text);
+    /* A request of a disk: see struct pc_ports. */
+    void (*block)(void *opaque, struct pc *pc, unsigned disk,
+                  const struct pc_block_request *request);
     /* Between two slices. Takes no longer than `nap_ns` (0: not at all; UINT64_MAX: until
      * something comes) to hand over what has come in with pc_console_in. False ends the run. */
     bool (*attend)(void *opaque, struct pc *pc, uint64_t nap_ns);
@@ -19,8 +22,9 @@ struct runner_host {
 
 struct runner_config {
     struct pc_config pc;
-    struct pc_image image;
-    uint8_t *ram; /* borrowed, zeroed */
+    struct pc_image image;          /* its kernel may be NULL where a snapshot is resumed */
+    const struct pc_reader *resume; /* the snapshot to go on from, in place of a boot, or NULL */
+    uint8_t *ram;                   /* borrowed, zeroed */
     uint32_t ram_bytes;
     uint32_t icount_q16;  /* 0: real time */
     uint64_t slice_insns; /* of deterministic slices; 0: the pace's own length */
@@ -40,8 +44,8 @@ struct runner {
     void *memory;
 };
 
-/* Makes the machine and loads the kernel. NULL when done; otherwise what is wrong, in a sentence
- * that lives until runner_destroy. Borrows `config` and what it points to. */
+/* Makes the machine and loads the kernel, or the snapshot. NULL when done; otherwise what is wrong,
+ * in a sentence that lives until runner_destroy. Borrows `config` and what it points to. */
 const char *runner_init(struct runner *runner, const struct runner_config *config,
                         const struct runner_host *host);
 

@@ -45,8 +45,7 @@ static void write_92(void *device, uint32_t offset, unsigned size, uint32_t valu
         line_set(&sysctl->reset, true);
 }
 
-/* CF9h answers to bytes only. The same four ports as a double word are the PCI configuration
- * address, which a kernel writes to find out whether there is a PCI bus: it must not reset. */
+/* CF9h answers to bytes only: the same four ports as a double word are the PCI bus's (pci.h). */
 static uint32_t read_cf8(void *device, uint32_t offset, unsigned size)
 {
     return offset == 1 && size == 1 ? ((const struct sysctl *)device)->cf9 : UINT32_MAX;
@@ -77,7 +76,7 @@ static void write_80(void *device, uint32_t offset, unsigned size, uint32_t valu
 }
 
 static const struct bus_ops ops_92 = {1, read_92, write_92};
-static const struct bus_ops ops_cf8 = {4, read_cf8, write_cf8};
+const struct bus_ops sysctl_cf8_ops = {4, read_cf8, write_cf8};
 static const struct bus_ops ops_80 = {1, read_80, write_80};
 
 /* The machine starts without a BIOS, where a BIOS would have left it: A20 open. */
@@ -115,6 +114,5 @@ void sysctl_init(struct sysctl *sysctl, struct bus *bus, struct line a20, struct
     sysctl->reset = reset_line;
     bus_claim_ports(bus, 0x80, 1, "post", &ops_80, sysctl);
     bus_claim_ports(bus, 0x92, 1, "port 92h", &ops_92, sysctl);
-    bus_claim_ports(bus, 0xcf8, 4, "reset control", &ops_cf8, sysctl);
     reset(sysctl);
 }

@@ -16,6 +16,9 @@ struct sysctl {
 
 extern const struct chip sysctl_chip;
 
+/* CF9h, for whoever owns CF8h to CFBh: offsets are from CF8h. */
+extern const struct bus_ops sysctl_cf8_ops;
+
 void sysctl_init(struct sysctl *sysctl, struct bus *bus, struct line a20, struct line reset);
 
 /* The wire from the keyboard controller's A20 output. */

@@ -67,8 +67,11 @@ void cpu_reset(struct cpu *cpu)
     cpu->misc_enable = 1; /* fast strings */
     cpu->tsc_offset = 0;
     cpu->sysenter_cs = cpu->sysenter_eip = cpu->sysenter_esp = 0;
-    cpu->halted = cpu->shadow = cpu->nmi_blocked = false;
+    cpu->halted = cpu->begun = cpu->nmi_blocked = false;
+    cpu->shadow = SHADOW_NONE;
     cpu->fault.pending = false;
+    cpu->debug_hits = 0;
+    cpu->watching = 0;
     cpu->events = 0;
     reset_tables(cpu);
     fpu_reset(&cpu->fpu);
@@ -215,6 +218,12 @@ void cpu_log(struct cpu *cpu, int level, const char *text)
         cpu->bus.log(cpu->bus.opaque, level, text);
 }
 
+void cpu_set_trace(struct cpu *cpu, unsigned what)
+{
+    cpu->trace = (uint8_t)what;
+    attend(cpu);
+}
+
 /* ---- the loop ----------------------------------------------------------------------------- */
 
 /* NMI before INTR (SDM 3A table 6-2). True when a handler was entered or a fault noted. */
@@ -226,7 +235,7 @@ static bool take_interrupt(struct cpu *cpu)
         cpu->events &= (uint8_t)~EVENT_NMI;
         cpu->halted = false;
         cpu->nmi_blocked = true;
-        return fault_enter(cpu, VEC_NMI, DELIVER_EXTERNAL, false, 0), true;
+        return fault_enter(cpu, VEC_NMI, DELIVER_EXTERNAL, cpu->begun, false, 0), true;
     }
     if (!cpu->intr || !(cpu->eflags & FLAG_IF))
         return false;
@@ -234,30 +243,10 @@ static bool take_interrupt(struct cpu *cpu)
     int vector = cpu->bus.acknowledge(cpu->bus.opaque);
     if (vector < 0)
         return false;
-    fault_enter(cpu, (uint8_t)vector, DELIVER_EXTERNAL, false, 0);
+    if (cpu->trace & CPU_TRACE_INSNS)
+        trace_event(cpu, "interrupt", (unsigned)vector, NULL);
+    fault_enter(cpu, (uint8_t)vector, DELIVER_EXTERNAL, cpu->begun, false, 0);
     return true;
-}
-
-static bool breaks_here(const struct cpu *cpu)
-{
-    if (!(cpu->dr[7] & 0xff) || (cpu->eflags & FLAG_RF))
-        return false;
-    for (unsigned i = 0; i < 4; i++) {
-        bool armed = cpu->dr[7] >> (2 * i) & 3;
-        bool execute = !(cpu->dr[7] >> (16 + 4 * i) & 3);
-        if (armed && execute && cpu->dr[i] == cpu->seg[SEG_CS].base + cpu->eip)
-            return true;
-    }
-    return false;
-}
-
-static void note_breakpoints(struct cpu *cpu)
-{
-    for (unsigned i = 0; i < 4; i++)
-        if ((cpu->dr[7] >> (2 * i) & 3) && !(cpu->dr[7] >> (16 + 4 * i) & 3) &&
-            cpu->dr[i] == cpu->seg[SEG_CS].base + cpu->eip)
-            cpu->dr[6] |= 1u << i;
-    cpu_fault(cpu, VEC_DB);
 }
 
 void cpu_note_branch(struct cpu *cpu, uint32_t from, uint32_t to)
@@ -268,6 +257,7 @@ void cpu_note_branch(struct cpu *cpu, uint32_t from, uint32_t to)
 /* Runs from EIP: blocks as they chain, or exactly one instruction. */
 static void run_blocks(struct cpu *cpu, bool single)
 {
+    cpu->begun = false;
     struct block *b = blocks_find(cpu, cpu->key | (single ? KEY_SINGLE : 0));
     struct block **link = cpu->link_from;
     cpu->link_from = NULL;
@@ -289,21 +279,38 @@ static void run_blocks(struct cpu *cpu, bool single)
     interp_run(cpu, b);
 }
 
-/* One instruction under a trap flag, a shadow or a breakpoint register. */
+/* One instruction under a trap flag, a shadow or a breakpoint register, or traced. */
 static void run_single(struct cpu *cpu)
 {
-    bool trap = (cpu->eflags & FLAG_TF) && !cpu->shadow;
-    cpu->shadow = false;
+    bool trap = cpu->eflags & FLAG_TF, resume = cpu->eflags & FLAG_RF;
+    cpu->shadow = SHADOW_NONE;
     cpu->eflags &= ~(uint32_t)FLAG_RF;
     cpu->entered = false;
+    if (unlikely(cpu->trace & CPU_TRACE_INSNS))
+        trace_instruction(cpu);
     int64_t before = cpu->left + cpu->held;
     run_blocks(cpu, true);
     bool completed = cpu->left + cpu->held != before;
+    if (cpu->begun && resume)
+        cpu->eflags |= FLAG_RF;
     /* An interrupt by instruction has cleared TF and is not stepped (SDM 3B 17.3.1.4). */
-    if (trap && completed && !cpu->entered && !cpu->fault.pending) {
-        cpu->dr[6] |= 1u << 14;
-        cpu_fault(cpu, VEC_DB);
-    }
+    if (trap && completed && !cpu->entered && !cpu->fault.pending)
+        cpu->debug_hits |= DR6_BS;
+}
+
+static bool runs_singly(const struct cpu *cpu)
+{
+    return cpu->shadow || (cpu->eflags & (FLAG_TF | FLAG_RF)) || (cpu->dr[7] & DR7_ARMED) ||
+           (cpu->trace & CPU_TRACE_INSNS);
+}
+
+/* Exceptions come before all else; traps wait until a shadow is over. */
+static void deliver_exceptions(struct cpu *cpu)
+{
+    if (!cpu->fault.pending && cpu->shadow != SHADOW_STACK)
+        debug_report(cpu);
+    if (cpu->fault.pending)
+        fault_deliver(cpu);
 }
 
 static enum cpu_stop run(struct cpu *cpu)
@@ -311,8 +318,8 @@ static enum cpu_stop run(struct cpu *cpu)
     for (;;) {
         cpu->left += cpu->held;
         cpu->held = 0;
-        if (unlikely(cpu->fault.pending))
-            fault_deliver(cpu);
+        if (unlikely(cpu->fault.pending || cpu->debug_hits))
+            deliver_exceptions(cpu);
         if (unlikely(cpu->events & EVENT_SHUTDOWN))
             return CPU_STOP_SHUTDOWN;
         if (unlikely(cpu->events & EVENT_EXIT)) {
@@ -325,14 +332,10 @@ static enum cpu_stop run(struct cpu *cpu)
             continue;
         if (cpu->halted)
             return cpu->eflags & FLAG_IF ? CPU_STOP_HALTED : CPU_STOP_HALTED_IF;
-        if (unlikely(cpu->shadow || (cpu->eflags & (FLAG_TF | FLAG_RF)) || (cpu->dr[7] & 0xff))) {
-            if (breaks_here(cpu))
-                note_breakpoints(cpu);
-            else
-                run_single(cpu);
-            continue;
-        }
-        run_blocks(cpu, false);
+        if (likely(!runs_singly(cpu)))
+            run_blocks(cpu, false);
+        else if (!debug_breaks_here(cpu))
+            run_single(cpu);
     }
 }
 

@@ -92,6 +92,14 @@ void cpu_memory_written(struct cpu *cpu, uint32_t addr, uint32_t bytes);
 /* To be called when the answer of is_mmio() changed for a page (VGA windows, ROM shadowing). */
 void cpu_memory_map_changed(struct cpu *cpu);
 
+/* What is logged at CPU_LOG_TRACE. Tracing instructions makes the processor slow, and changes nothing
+ * else. */
+enum cpu_trace {
+    CPU_TRACE_INSNS = 1, /* each instruction, exception and interrupt */
+    CPU_TRACE_MMU = 2,   /* each translation taken up, page fault, and change of CR3 */
+};
+void cpu_set_trace(struct cpu *cpu, unsigned what);
+
 /* Registers by number in the order of the encodings: EAX ECX EDX EBX ESP EBP ESI EDI. */
 enum cpu_reg { CPU_EAX, CPU_ECX, CPU_EDX, CPU_EBX, CPU_ESP, CPU_EBP, CPU_ESI, CPU_EDI };
 uint32_t cpu_get_reg(const struct cpu *cpu, enum cpu_reg reg);

@@ -64,26 +64,23 @@ static bool peek_code(const struct cpu *cpu, linear_t lin, uint8_t *byte)
     return true;
 }
 
-static void add_code(struct text *t, const struct cpu *cpu)
+void cpu_text_code(const struct cpu *cpu, struct text *t)
 {
     uint8_t bytes[INSN_MAX_BYTES];
     unsigned count = 0;
     linear_t lin = cpu->seg[SEG_CS].base + cpu->eip;
     while (count < sizeof bytes && peek_code(cpu, lin + count, &bytes[count]))
         count++;
-    text_add(t, "code");
-    for (unsigned i = 0; i < count; i++) {
-        text_add_char(t, ' ');
-        text_add_hex(t, bytes[i], 2);
-    }
     struct insn insn;
     char line[80];
-    if (insn_decode(&cpu->isa, bytes, count, cpu->key & KEY_CODE32, &insn) == INSN_OK) {
-        insn_text(&insn, cpu->eip, line, sizeof line);
-        text_add(t, ": ");
-        text_add(t, line);
+    bool known = insn_decode(&cpu->isa, bytes, count, cpu->key & KEY_CODE32, &insn) == INSN_OK;
+    for (unsigned i = 0; i < (known ? insn.length : count); i++) {
+        text_add_hex(t, bytes[i], 2);
+        text_add_char(t, ' ');
     }
-    text_add_char(t, '\n');
+    if (known)
+        insn_text(&insn, cpu->eip, line, sizeof line);
+    text_add(t, known ? line : count ? "(undefined)" : "(not mapped)");
 }
 
 static void add_history(struct text *t, const struct cpu *cpu)
@@ -115,7 +112,9 @@ size_t cpu_dump(struct cpu *cpu, char *text, size_t bytes)
     struct text t = text_init(text, bytes);
     add_general(&t, cpu);
     add_segments(&t, cpu);
-    add_code(&t, cpu);
+    text_add(&t, "code ");
+    cpu_text_code(cpu, &t);
+    text_add_char(&t, '\n');
     add_history(&t, cpu);
     return t.used;
 }

@@ -29,21 +29,29 @@ bool cpu_fault_code(struct cpu *cpu, enum vector vector, uint16_t error)
     return false;
 }
 
+/* What is delivered. */
+struct event {
+    uint8_t vector;
+    enum delivery how;
+    bool has_error;
+    uint16_t error;
+    uint32_t eflags; /* to be pushed */
+};
+
 /* ---- real mode (SDM 3B 20.1.4) ------------------------------------------------------------ */
 
-static bool enter_real(struct cpu *cpu, uint8_t vector)
+static bool enter_real(struct cpu *cpu, const struct event *e)
 {
     uint16_t target[2];
-    if (vector * 4u + 3 > cpu->idt_limit)
-        return cpu_fault_code(cpu, VEC_GP, (uint16_t)(vector * 8 + 2));
-    if (!mmu_read(cpu, cpu->idt_base + vector * 4u, target, 4, false))
+    if (e->vector * 4u + 3 > cpu->idt_limit)
+        return cpu_fault_code(cpu, VEC_GP, (uint16_t)(e->vector * 8 + 2));
+    if (!mmu_read(cpu, cpu->idt_base + e->vector * 4u, target, 4, false))
         return false;
-    uint16_t frame[3] = {(uint16_t)cpu->eip, cpu->seg[SEG_CS].selector, (uint16_t)cpu_eflags(cpu)};
-    uint16_t sp = (uint16_t)(cpu->reg[CPU_ESP] - 6);
-    linear_t lin;
-    if (!seg_linear(cpu, SEG_SS, sp, 6, SEG_WRITE, &lin) || !mmu_write(cpu, lin, frame, 6, false))
+    const uint32_t frame[3] = {cpu->eip, cpu->seg[SEG_CS].selector, e->eflags};
+    uint32_t esp = (uint32_t)cpu->reg[CPU_ESP];
+    if (!frame_push(cpu, &cpu->seg[SEG_SS], &esp, frame, 3, 2, false, 0))
         return false;
-    cpu->reg[CPU_ESP] = (cpu->reg[CPU_ESP] & 0xffff0000) | sp;
+    cpu->reg[CPU_ESP] = esp;
     cpu->eflags &= ~(uint32_t)(FLAG_IF | FLAG_TF | FLAG_AC | FLAG_RF);
     cpu->eip = target[0];
     seg_set_cs_real(cpu, target[1]);
@@ -55,24 +63,23 @@ static bool enter_real(struct cpu *cpu, uint8_t vector)
 struct gate {
     uint16_t selector;
     uint32_t offset;
-    bool wide, trap;
+    bool wide, trap, task;
 };
 
-static bool read_gate(struct cpu *cpu, uint8_t vector, enum delivery how, struct gate *gate)
+static bool read_gate(struct cpu *cpu, const struct event *e, struct gate *gate)
 {
-    uint16_t error = (uint16_t)(vector * 8 + 2);
+    uint16_t error = (uint16_t)(e->vector * 8 + 2);
     uint32_t words[2];
-    if (vector * 8u + 7 > cpu->idt_limit)
+    if (e->vector * 8u + 7 > cpu->idt_limit)
         return cpu_fault_code(cpu, VEC_GP, error);
-    if (!mmu_read(cpu, cpu->idt_base + vector * 8u, words, sizeof words, false))
+    if (!mmu_read(cpu, cpu->idt_base + e->vector * 8u, words, sizeof words, false))
         return false;
     unsigned type = words[1] >> 8 & 31;
-    if (type == GATE_TASK)
-        cpu_log(cpu, CPU_LOG_ERROR, "task gates are not implemented");
-    if (type != GATE_INTERRUPT16 && type != GATE_TRAP16 && type != GATE_INTERRUPT32 &&
-        type != GATE_TRAP32)
+    gate->task = type == GATE_TASK;
+    if (!gate->task && type != GATE_INTERRUPT16 && type != GATE_TRAP16 &&
+        type != GATE_INTERRUPT32 && type != GATE_TRAP32)
         return cpu_fault_code(cpu, VEC_GP, error);
-    if (how == DELIVER_SOFTWARE && (words[1] >> DESC_DPL_SHIFT & 3) < cpu->cpl)
+    if (e->how == DELIVER_SOFTWARE && (words[1] >> DESC_DPL_SHIFT & 3) < cpu->cpl)
         return cpu_fault_code(cpu, VEC_GP, error);
     if (!(words[1] & DESC_P))
         return cpu_fault_code(cpu, VEC_NP, error);
@@ -105,8 +112,6 @@ static bool check_handler(struct cpu *cpu, const struct gate *gate, struct segme
     if (!seg_set_accessed(cpu, &d))
         return false;
     seg_unpack(cs, gate->selector, &d);
-    if (gate->offset > cs->limit)
-        return cpu_fault_code(cpu, VEC_GP, 0);
     return true;
 }
 
@@ -116,15 +121,15 @@ struct frame {
     unsigned count;
 };
 
-static void build_frame(const struct cpu *cpu, struct frame *f, bool outer_stack, bool has_error,
-                        uint16_t error, uint32_t eflags)
+static void build_frame(const struct cpu *cpu, const struct event *e, struct frame *f,
+                        bool outer_stack)
 {
     f->count = 0;
-    if (has_error)
-        f->words[f->count++] = error;
+    if (e->has_error)
+        f->words[f->count++] = e->error;
     f->words[f->count++] = cpu->eip;
     f->words[f->count++] = cpu->seg[SEG_CS].selector;
-    f->words[f->count++] = eflags;
+    f->words[f->count++] = e->eflags;
     if (!outer_stack)
         return;
     f->words[f->count++] = (uint32_t)cpu->reg[CPU_ESP];
@@ -134,27 +139,6 @@ static void build_frame(const struct cpu *cpu, struct frame *f, bool outer_stack
         for (unsigned i = 0; i < sizeof order; i++)
             f->words[f->count++] = cpu->seg[order[i]].selector;
     }
-}
-
-/* Writes the frame below `esp` on `ss`, at the handler's privilege; returns the new ESP in place.
- */
-static bool push_frame(struct cpu *cpu, const struct frame *f, bool wide, const struct segment *ss,
-                       uint32_t *esp, bool user)
-{
-    uint8_t bytes[sizeof f->words];
-    unsigned each = wide ? 4 : 2, size = f->count * each;
-    for (unsigned i = 0; i < f->count; i++)
-        memcpy(bytes + i * each, &f->words[i], each);
-    uint32_t mask = ss->attr & DESC_DB ? 0xffffffff : 0xffff;
-    uint32_t at = (*esp - size) & mask;
-    if (!seg_allows(cpu, ss, at, size, SEG_WRITE)) {
-        bool same = ss == &cpu->seg[SEG_SS];
-        return cpu_fault_code(cpu, VEC_SS, same ? 0 : ss->selector & 0xfffc);
-    }
-    if (!mmu_write(cpu, ss->base + at, bytes, size, user))
-        return false;
-    *esp = (*esp & ~mask) | at;
-    return true;
 }
 
 static bool find_stack(struct cpu *cpu, unsigned cpl, struct segment *ss, uint32_t *esp)
@@ -180,41 +164,72 @@ static void commit_handler(struct cpu *cpu, const struct gate *gate, const struc
     seg_set_cs(cpu, cs, cpl);
 }
 
-static bool enter_protected(struct cpu *cpu, uint8_t vector, enum delivery how, bool has_error,
-                            uint16_t error)
+static bool enter_handler(struct cpu *cpu, const struct event *e, const struct gate *gate)
 {
-    struct gate gate;
     struct segment cs, ss = cpu->seg[SEG_SS];
     unsigned cpl;
-    if (!read_gate(cpu, vector, how, &gate) || !check_handler(cpu, &gate, &cs, &cpl))
+    if (!check_handler(cpu, gate, &cs, &cpl))
         return false;
     uint32_t esp = (uint32_t)cpu->reg[CPU_ESP];
     bool inner = cpl < cpu->cpl;
     if (inner && !find_stack(cpu, cpl, &ss, &esp))
         return false;
-    /* Faults push RF set, so that their instruction's breakpoint does not hit again (17.3.1.1). */
-    bool is_fault = how == DELIVER_EXCEPTION && vector != VEC_DB;
+    if (gate->offset > cs.limit)
+        return cpu_fault_code(cpu, VEC_GP, 0);
     struct frame frame;
-    build_frame(cpu, &frame, inner, has_error, error, cpu_eflags(cpu) | (is_fault ? FLAG_RF : 0));
-    if (!push_frame(cpu, &frame, gate.wide, inner ? &ss : &cpu->seg[SEG_SS], &esp, cpl == 3))
+    build_frame(cpu, e, &frame, inner);
+    if (!frame_push(cpu, &ss, &esp, frame.words, frame.count, gate->wide ? 4 : 2, cpl == 3,
+                    inner ? ss.selector & 0xfffc : 0))
         return false;
     cpu->reg[CPU_ESP] = esp;
-    if (inner)
-        cpu->seg[SEG_SS] = ss;
-    commit_handler(cpu, &gate, &cs, cpl);
+    cpu->seg[SEG_SS] = ss;
+    commit_handler(cpu, gate, &cs, cpl);
     return true;
 }
 
-bool fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool has_error, uint16_t error)
+/* Through a task gate; an error code goes to the new task's stack (SDM 3A 6.13). */
+static enum entry enter_task(struct cpu *cpu, const struct event *e, const struct gate *gate)
 {
+    struct descriptor d;
+    if (!task_find(cpu, gate->selector, false, &d))
+        return ENTRY_REFUSED;
+    enum entry entry = task_switch(cpu, gate->selector, &d, TASK_CALL, cpu->eip, e->eflags);
+    if (entry != ENTRY_DONE || !e->has_error)
+        return entry;
+    bool wide = cpu->seg[SEG_TR].attr >> DESC_TYPE_SHIFT & 8;
+    uint32_t esp = (uint32_t)cpu->reg[CPU_ESP], error = e->error;
+    if (!frame_push(cpu, &cpu->seg[SEG_SS], &esp, &error, 1, wide ? 4 : 2, cpu_user(cpu), 0))
+        return ENTRY_FAULTED;
+    cpu->reg[CPU_ESP] = esp;
+    return ENTRY_DONE;
+}
+
+static enum entry enter_protected(struct cpu *cpu, const struct event *e)
+{
+    struct gate gate;
+    if (!read_gate(cpu, e, &gate))
+        return ENTRY_REFUSED;
+    if (gate.task)
+        return enter_task(cpu, e, &gate);
+    return enter_handler(cpu, e, &gate) ? ENTRY_DONE : ENTRY_REFUSED;
+}
+
+enum entry fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool sets_rf,
+                       bool has_error, uint16_t error)
+{
+    struct event e = {vector, how, has_error, error, cpu_eflags(cpu) | (sets_rf ? FLAG_RF : 0)};
     /* INT n is not external, but an exception on its own account is (EXT, SDM 3A 6.13). */
     cpu->external = how != DELIVER_SOFTWARE;
     cpu->link_from = NULL; /* the next block is not where the last one meant to go */
-    bool entered = cpu_protected(cpu) ? enter_protected(cpu, vector, how, has_error, error)
-                                      : enter_real(cpu, vector);
+    enum entry entry = cpu_protected(cpu) ? enter_protected(cpu, &e)
+                       : enter_real(cpu, &e) ? ENTRY_DONE
+                                             : ENTRY_REFUSED;
     cpu->external = false;
-    cpu->entered |= entered;
-    return entered;
+    if (entry == ENTRY_REFUSED)
+        return entry;
+    cpu->halted = cpu->begun = false;
+    cpu->entered = true;
+    return entry;
 }
 
 /* ---- double faults (SDM 3A table 6-5) ----------------------------------------------------- */
@@ -236,18 +251,29 @@ static void log_exception(struct cpu *cpu, const struct fault *fault)
     unsigned slot = cpu->exception_count++ % EXCEPTION_LOG;
     cpu->exceptions[slot] = *fault;
     cpu->exception_eip[slot] = cpu->eip;
+    if (cpu->trace & CPU_TRACE_INSNS || (cpu->trace && fault->vector == VEC_PF))
+        trace_event(cpu, "exception", fault->vector, fault);
+}
+
+/* A trap keeps RF as it is; a fault pushes it set, so that its instruction's breakpoint does not hit
+ * again, and so does what comes between two iterations of a string (SDM 3B 17.3.1.1). */
+static enum entry enter_exception(struct cpu *cpu, const struct fault *fault)
+{
+    bool has_error = fault->has_error && cpu_protected(cpu);
+    return fault_enter(cpu, fault->vector, DELIVER_EXCEPTION, !fault->keeps_rf || cpu->begun,
+                       has_error, fault->error);
 }
 
 void fault_deliver(struct cpu *cpu)
 {
     struct fault fault = cpu->fault;
+    cpu->debug_hits = 0; /* an instruction that faulted has not hit */
     for (;;) {
         cpu->fault.pending = false;
         log_exception(cpu, &fault);
         if (fault.vector == VEC_PF)
             cpu->cr2 = fault.cr2;
-        bool has_error = fault.has_error && cpu_protected(cpu);
-        if (fault_enter(cpu, fault.vector, DELIVER_EXCEPTION, has_error, fault.error))
+        if (enter_exception(cpu, &fault) == ENTRY_DONE)
             return;
         if (fault.vector == VEC_DF) {
             cpu->fault.pending = false;

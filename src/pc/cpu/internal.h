@@ -22,6 +22,9 @@ bool mmu_probe(struct cpu *cpu, linear_t lin, unsigned count, enum mmu_access ac
 /* The physical address of code at `lin`, and whether the bus has to be asked for its bytes. */
 bool mmu_fetch(struct cpu *cpu, linear_t lin, phys_t *phys, bool *mmio);
 
+/* Sends accesses to pages with an armed data breakpoint past debug_access(), and no others. */
+void mmu_mark_watched(struct cpu *cpu);
+
 void mmu_flush(struct cpu *cpu, bool global_too);
 void mmu_flush_page(struct cpu *cpu, linear_t lin);
 /* Marks a physical page's write tags, so that stores to it look at the code map. */
@@ -64,6 +67,8 @@ bool seg_read_descriptor(struct cpu *cpu, uint16_t selector, enum vector vector,
                          struct descriptor *d);
 void seg_unpack(struct segment *segment, uint16_t selector, const struct descriptor *d);
 bool seg_set_accessed(struct cpu *cpu, struct descriptor *d);
+/* Loads DS, ES, FS or GS; what is wrong with the descriptor is `vector`(selector). */
+bool seg_load_data(struct cpu *cpu, unsigned seg, uint16_t selector, enum vector vector);
 /* Loads a data or stack segment register as MOV does. */
 bool seg_load(struct cpu *cpu, unsigned seg, uint16_t selector);
 /* Real mode and virtual-8086: base is selector * 16. */
@@ -79,6 +84,55 @@ bool seg_stack_from_tss(struct cpu *cpu, unsigned level, uint16_t *ss, uint32_t 
 /* Checks and unpacks a stack segment for privilege `cpl`; faults are `vector`(selector). */
 bool seg_check_stack(struct cpu *cpu, uint16_t selector, unsigned cpl, enum vector vector,
                      struct segment *ss, struct descriptor *d);
+
+/* ---- frame.c ------------------------------------------------------------------------------ */
+
+/* Writes `count` words of `size` bytes, the first of them lowest, below *esp on the stack `ss`, and
+ * moves *esp there. All or nothing; where they do not fit: #SS(error). */
+bool frame_push(struct cpu *cpu, const struct segment *ss, uint32_t *esp, const uint32_t *words,
+                unsigned count, unsigned size, bool user, uint16_t error);
+
+/* ---- task.c: task switches (SDM 3A 7) ----------------------------------------------------- */
+
+/* How a way into a handler or a task ended. */
+enum entry {
+    ENTRY_REFUSED, /* a fault was noted, and nothing has changed */
+    ENTRY_DONE,
+    ENTRY_FAULTED, /* a fault was noted in the new task: EIP is the new one */
+};
+enum task_way { TASK_JUMP, TASK_CALL, TASK_RETURN };
+
+/* The descriptor of a task that is free, or for a return busy: #GP, #TS or #NP. */
+bool task_find(struct cpu *cpu, uint16_t selector, bool returning, struct descriptor *d);
+/* Switches to it; `eip` and `eflags` are what the old task goes on with. TASK_CALL nests. */
+enum entry task_switch(struct cpu *cpu, uint16_t selector, const struct descriptor *d,
+                       enum task_way way, uint32_t eip, uint32_t eflags);
+/* IRET with NT: to the task that the present one is nested in. */
+enum entry task_return(struct cpu *cpu, uint32_t eip);
+
+/* ---- debug.c: breakpoints (SDM 3B 17) ----------------------------------------------------- */
+
+/* DR7 or an address changed: what is watched follows. */
+void debug_changed(struct cpu *cpu);
+void debug_task_switched(struct cpu *cpu, bool traps);
+bool debug_watches_page(const struct cpu *cpu, linear_t page);
+/* Notes the data breakpoints that an access hits; to be called while cpu->watching only. */
+void debug_access(struct cpu *cpu, linear_t lin, unsigned bytes, bool write);
+void debug_port(struct cpu *cpu, uint16_t port, unsigned bytes);
+/* True, with #DB noted and DR6 set, when a breakpoint stops the instruction at EIP. */
+bool debug_breaks_here(struct cpu *cpu);
+/* Turns cpu->debug_hits into a #DB. */
+void debug_report(struct cpu *cpu);
+
+/* ---- trace.c, dump.c: what is told ---------------------------------------------------------- */
+
+struct text;
+void trace_instruction(struct cpu *cpu);
+void trace_event(struct cpu *cpu, const char *kind, unsigned vector, const struct fault *fault);
+void trace_translation(struct cpu *cpu, linear_t lin, const struct tlb_entry *e, bool user);
+void trace_paging(struct cpu *cpu, const char *what, uint32_t value);
+/* The bytes at EIP and their text, as far as they can be read without side effects. */
+void cpu_text_code(const struct cpu *cpu, struct text *t);
 
 /* ---- fault.c: exceptions and interrupts (SDM 3A 6) ---------------------------------------- */
 
@@ -97,9 +151,10 @@ static inline enum op_status op_fault_code(struct cpu *cpu, enum vector vector, 
 }
 
 enum delivery { DELIVER_EXCEPTION, DELIVER_SOFTWARE, DELIVER_EXTERNAL };
-/* Enters the handler of `vector`; EIP must be what is to be pushed. False: a fault was noted. */
-bool fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool has_error,
-                 uint16_t error);
+/* Enters the handler of `vector`; EIP must be what is to be pushed. `sets_rf`: RF is set in what is
+ * pushed. */
+enum entry fault_enter(struct cpu *cpu, uint8_t vector, enum delivery how, bool sets_rf,
+                       bool has_error, uint16_t error);
 /* Delivers the noted exception, with double faults; sets EVENT_SHUTDOWN at a triple one. */
 void fault_deliver(struct cpu *cpu);
 

@@ -163,6 +163,8 @@ static void helper_ended(struct cpu *cpu, const struct block *b, const struct uo
         cpu->eip = uop_next_eip(cpu, u);
     else if (status != OP_JUMPED)
         cpu->eip = uop_eip(cpu, u);
+    if (status == OP_AGAIN)
+        cpu->begun = true;
 }
 
 #ifdef BY_SWITCH

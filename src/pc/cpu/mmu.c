@@ -220,7 +220,7 @@ static uint32_t *tag_of(struct tlb_entry *e, enum mmu_access access)
 
 static bool tag_matches(uint32_t tag, linear_t lin)
 {
-    return (tag & ~(uint32_t)(TLB_MMIO | TLB_CODE)) == (lin & ~0xfffu);
+    return (tag & ~(uint32_t)(TLB_MMIO | TLB_CODE | TLB_WATCH)) == (lin & ~0xfffu);
 }
 
 /* A clean page's write tag stays empty, so that the first store walks again and sets D. */
@@ -233,12 +233,13 @@ static struct tlb_entry *tlb_fill(struct cpu *cpu, linear_t lin, enum mmu_access
     linear_t tag = lin & ~0xfffu;
     uint32_t kind = page_is_mmio(cpu, page) ? TLB_MMIO : 0;
     uint32_t code = !kind && cpu->page_blocks[page >> 12] ? TLB_CODE : 0;
+    uint32_t watch = debug_watches_page(cpu, tag) ? TLB_WATCH : 0;
     bool may_write = t.dirty && (t.writable || (!user && !(cpu->cr0 & CR0_WP)));
 
     struct tlb_entry *e = tlb_slot(cpu, lin, user);
     e->add = page - tag;
-    e->read = tag | kind;
-    e->write = may_write ? tag | kind | code : TLB_NONE;
+    e->read = tag | kind | watch;
+    e->write = may_write ? tag | kind | code | watch : TLB_NONE;
     e->fetch = t.no_execute ? TLB_NONE : tag | kind;
 
     unsigned index = lin >> 12 & (TLB_ENTRIES - 1);
@@ -249,6 +250,8 @@ static struct tlb_entry *tlb_fill(struct cpu *cpu, linear_t lin, enum mmu_access
         cpu->large_low = lin < cpu->large_low ? lin : cpu->large_low;
         cpu->large_high = lin > cpu->large_high ? lin : cpu->large_high;
     }
+    if (unlikely(cpu->trace & CPU_TRACE_MMU))
+        trace_translation(cpu, lin, e, user);
     return e;
 }
 
@@ -307,6 +310,23 @@ void mmu_mark_code(struct cpu *cpu, phys_t page)
             if (!(e->write & (TLB_NONE | TLB_MMIO)) && (e->write & ~0xfffu) + e->add == page)
                 e->write |= TLB_CODE;
         }
+}
+
+static void mark_watched(const struct cpu *cpu, uint32_t *tag)
+{
+    if (*tag & TLB_NONE)
+        return;
+    bool watched = debug_watches_page(cpu, *tag & ~0xfffu);
+    *tag = watched ? *tag | TLB_WATCH : *tag & ~(uint32_t)TLB_WATCH;
+}
+
+void mmu_mark_watched(struct cpu *cpu)
+{
+    for (unsigned i = 0; i < 2 * TLB_ENTRIES; i++) {
+        struct tlb_entry *e = &cpu->tlbs[i / TLB_ENTRIES][i % TLB_ENTRIES];
+        mark_watched(cpu, &e->read);
+        mark_watched(cpu, &e->write);
+    }
 }
 
 bool mmu_load_pdptes(struct cpu *cpu, uint32_t cr3)
@@ -404,6 +424,8 @@ bool mmu_read(struct cpu *cpu, linear_t lin, void *bytes, unsigned count, bool u
 {
     if (!mmu_probe(cpu, lin, count, MMU_READ, user))
         return false;
+    if (unlikely(cpu->watching))
+        debug_access(cpu, lin, count, false);
     unsigned first = on_page(lin, count);
     read_piece(cpu, lin, bytes, first, user);
     if (first < count)
@@ -415,6 +437,8 @@ bool mmu_write(struct cpu *cpu, linear_t lin, const void *bytes, unsigned count,
 {
     if (!mmu_probe(cpu, lin, count, MMU_WRITE, user))
         return false;
+    if (unlikely(cpu->watching))
+        debug_access(cpu, lin, count, true);
     unsigned first = on_page(lin, count);
     write_piece(cpu, lin, bytes, first, user);
     if (first < count)
@@ -443,7 +467,7 @@ void *mmu_rmw_begin(struct cpu *cpu, const struct uop *u, linear_t lin, unsigned
     if (!mmu_probe(cpu, lin, size, MMU_WRITE, user))
         return NULL;
     struct tlb_entry *e = tlb_slot(cpu, lin, user);
-    if (on_page(lin, size) == size && !(e->write & (TLB_MMIO | TLB_CODE)))
+    if (on_page(lin, size) == size && !(e->write & (TLB_MMIO | TLB_CODE | TLB_WATCH)))
         return cpu->ram + (phys_t)(lin + e->add);
     cpu->rmw.lin = lin;
     cpu->rmw.size = size;

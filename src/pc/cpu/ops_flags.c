@@ -60,7 +60,7 @@ enum op_status h_sti(struct cpu *cpu, const struct uop *u)
     if (cpu->eflags & FLAG_IF)
         return OP_LEAVE;
     cpu->eflags |= FLAG_IF;
-    cpu->shadow = true;
+    cpu->shadow = SHADOW_STI;
     return OP_LEAVE;
 }
 

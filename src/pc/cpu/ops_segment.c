@@ -22,7 +22,7 @@ enum op_status h_mov_to_seg(struct cpu *cpu, const struct uop *u)
     if (!rm_read(cpu, u, 2, &selector) || !seg_load(cpu, u->src, (uint16_t)selector))
         return OP_FAULT;
     if (u->src == SEG_SS)
-        cpu->shadow = true;
+        cpu->shadow = SHADOW_STACK;
     return OP_LEAVE;
 }
 

@@ -113,7 +113,7 @@ enum op_status h_pop_seg(struct cpu *cpu, const struct uop *u)
     uint32_t esp = (uint32_t)cpu->reg[CPU_ESP];
     cpu->reg[CPU_ESP] = (esp & ~mask) | ((sp + op_size(u)) & mask);
     if (u->dst == SEG_SS)
-        cpu->shadow = true;
+        cpu->shadow = SHADOW_STACK;
     return OP_LEAVE;
 }
 

@@ -38,6 +38,7 @@ static enum op_status port_in(struct cpu *cpu, const struct uop *u, unsigned siz
     uint16_t port = port_of(cpu, u);
     if (!port_allowed(cpu, port, size))
         return OP_FAULT;
+    debug_port(cpu, port, size);
     reg_set(cpu, CPU_EAX, size, cpu->bus.in(cpu->bus.opaque, port, size) & size_mask(size));
     return OP_DONE;
 }
@@ -47,6 +48,7 @@ static enum op_status port_out(struct cpu *cpu, const struct uop *u, unsigned si
     uint16_t port = port_of(cpu, u);
     if (!port_allowed(cpu, port, size))
         return OP_FAULT;
+    debug_port(cpu, port, size);
     cpu->bus.out(cpu->bus.opaque, port, size, reg_get(cpu, CPU_EAX, size));
     return OP_DONE;
 }
@@ -170,6 +172,7 @@ static bool one_ins(struct cpu *cpu, const struct string *s)
     if (!port_allowed(cpu, port, s->size) || !destination(cpu, s, SEG_WRITE, &lin) ||
         !mmu_probe(cpu, lin, s->size, MMU_WRITE, cpu_user(cpu)))
         return false;
+    debug_port(cpu, port, s->size);
     uint32_t v = cpu->bus.in(cpu->bus.opaque, port, s->size);
     mmu_write(cpu, lin, &v, s->size, cpu_user(cpu));
     advance(cpu, s, CPU_EDI, 1);
@@ -182,6 +185,7 @@ static bool one_outs(struct cpu *cpu, const struct string *s)
     uint16_t port = (uint16_t)cpu->reg[CPU_EDX];
     if (!port_allowed(cpu, port, s->size) || !read_source(cpu, s, &v))
         return false;
+    debug_port(cpu, port, s->size);
     cpu->bus.out(cpu->bus.opaque, port, s->size, v);
     advance(cpu, s, CPU_ESI, 1);
     return true;
@@ -259,7 +263,7 @@ typedef uint32_t element_run(struct cpu *cpu, const struct string *s, uint32_t m
 /* Whether the instruction has to pause between two iterations. */
 static bool must_pause(const struct cpu *cpu)
 {
-    return cpu->left <= 0 || cpu->patched || (cpu->eflags & FLAG_TF);
+    return cpu->left <= 0 || cpu->patched || (cpu->eflags & FLAG_TF) || cpu->debug_hits;
 }
 
 static bool can_run(const struct cpu *cpu, const struct string *s)

@@ -32,6 +32,8 @@ static bool set_cr3(struct cpu *cpu, uint32_t value)
         return false;
     cpu->cr3 = value;
     mmu_flush(cpu, false);
+    if (cpu->trace & CPU_TRACE_MMU)
+        trace_paging(cpu, "cr3", value);
     return true;
 }
 
@@ -152,8 +154,6 @@ enum op_status h_hlt(struct cpu *cpu, const struct uop *u)
 
 /* ---- debug registers (SDM 3B 17.2) -------------------------------------------------------- */
 
-enum { DR7_GD = 1 << 13, DR6_BD = 1 << 13 };
-
 /* DR4 and DR5 are names of DR6 and DR7 unless CR4.DE is set; 8 is #UD. */
 static unsigned debug_number(const struct cpu *cpu, unsigned n)
 {
@@ -162,7 +162,7 @@ static unsigned debug_number(const struct cpu *cpu, unsigned n)
     return cpu->cr4 & CR4_DE ? 8 : n + 2;
 }
 
-static bool debug_access(struct cpu *cpu, unsigned n)
+static bool debug_register_allowed(struct cpu *cpu, unsigned n)
 {
     if (n == 8)
         return cpu_fault(cpu, VEC_UD);
@@ -179,34 +179,24 @@ static bool debug_access(struct cpu *cpu, unsigned n)
 enum op_status h_mov_from_dr(struct cpu *cpu, const struct uop *u)
 {
     unsigned n = debug_number(cpu, u->src);
-    if (!debug_access(cpu, n))
+    if (!debug_register_allowed(cpu, n))
         return OP_FAULT;
     cpu->reg[u->base] = cpu->dr[n];
     return OP_DONE;
-}
-
-/* An armed breakpoint on anything but execution. */
-static bool watches_data(uint32_t dr7)
-{
-    for (unsigned i = 0; i < 4; i++)
-        if ((dr7 >> (2 * i) & 3) && (dr7 >> (16 + 4 * i) & 3))
-            return true;
-    return false;
 }
 
 enum op_status h_mov_to_dr(struct cpu *cpu, const struct uop *u)
 {
     unsigned n = debug_number(cpu, u->src);
     uint32_t value = (uint32_t)cpu->reg[u->base];
-    if (!debug_access(cpu, n))
+    if (!debug_register_allowed(cpu, n))
         return OP_FAULT;
     if (n == 6)
         value = (value & 0xe00f) | 0xffff0ff0;
     if (n == 7)
-        value = (value & 0xffff2fff) | 0x400;
+        value = (value & 0xffff23ff) | DR7_ONES;
     cpu->dr[n] = value;
-    if (n == 7 && watches_data(value))
-        cpu_log(cpu, CPU_LOG_ERROR, "data breakpoints are not implemented");
+    debug_changed(cpu);
     return OP_LEAVE;
 }
 

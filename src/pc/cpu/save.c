@@ -12,14 +12,15 @@ struct image {
     uint32_t reg[8];
     uint32_t eip, eflags, cr0, cr2, cr3, cr4;
     uint32_t dr[8];
+    uint16_t debug_hits;
     uint32_t gdt_base, idt_base;
     uint16_t gdt_limit, idt_limit;
     uint64_t efer, pdpte[4];
     uint32_t sysenter[3];
     uint64_t misc_enable, tsc_offset, insns;
     uint32_t a20_mask;
-    uint8_t cpl, events;
-    bool halted, shadow, intr, nmi_line, nmi_blocked;
+    uint8_t cpl, events, shadow;
+    bool halted, begun, intr, nmi_line, nmi_blocked;
     uint32_t code_page, code_add, large_low, large_high, tlb_entries;
     struct segment seg[SEG_COUNT + 2];
     struct fpu fpu;
@@ -77,6 +78,7 @@ static const struct pc_field image_fields[] = {
     FIELD(I, cr3),
     FIELD(I, cr4),
     FIELD_ARRAY(I, dr),
+    FIELD(I, debug_hits),
     FIELD(I, gdt_base),
     FIELD(I, idt_base),
     FIELD(I, gdt_limit),
@@ -92,6 +94,7 @@ static const struct pc_field image_fields[] = {
     FIELD(I, events),
     FIELD(I, halted),
     FIELD(I, shadow),
+    FIELD(I, begun),
     FIELD(I, intr),
     FIELD(I, nmi_line),
     FIELD(I, nmi_blocked),
@@ -132,8 +135,8 @@ static struct tlb_image gather_entry(const struct cpu *cpu, unsigned index)
     unsigned side = index / TLB_ENTRIES, slot = index % TLB_ENTRIES;
     const struct tlb_entry *e = &cpu->tlbs[side][slot];
     return (struct tlb_image){.index = index,
-                              .read = e->read,
-                              .write = e->write & ~(uint32_t)TLB_CODE,
+                              .read = e->read & ~(uint32_t)TLB_WATCH,
+                              .write = e->write & ~(uint32_t)(TLB_CODE | TLB_WATCH),
                               .fetch = e->fetch,
                               .add = e->add,
                               .global = !(cpu->tlb_local[side][slot >> 6] >> (slot & 63) & 1)};
@@ -152,6 +155,7 @@ static void gather(const struct cpu *cpu, struct image *image)
     image->cr2 = cpu->cr2;
     image->cr3 = cpu->cr3;
     image->cr4 = cpu->cr4;
+    image->debug_hits = cpu->debug_hits;
     image->gdt_base = cpu->gdt_base;
     image->idt_base = cpu->idt_base;
     image->gdt_limit = cpu->gdt_limit;
@@ -169,6 +173,7 @@ static void gather(const struct cpu *cpu, struct image *image)
     image->events = cpu->events;
     image->halted = cpu->halted;
     image->shadow = cpu->shadow;
+    image->begun = cpu->begun;
     image->intr = cpu->intr;
     image->nmi_line = cpu->nmi_line;
     image->nmi_blocked = cpu->nmi_blocked;
@@ -207,7 +212,8 @@ static bool image_is_sound(const struct cpu *cpu, const struct image *image)
                 (!(image->code_page & PAGE_MASK) && !(image->code_add & PAGE_MASK) &&
                  image->code_page + image->code_add < cpu->bus.ram_bytes);
     bool privilege = image->cpl == 0 || (image->cpl <= 3 && (image->cr0 & CR0_PE));
-    return code && privilege && (image->a20_mask | 1u << 20) == 0xffffffff;
+    bool pending = image->shadow <= SHADOW_STACK && !(image->debug_hits & ~DR6_HITS);
+    return code && privilege && pending && (image->a20_mask | 1u << 20) == 0xffffffff;
 }
 
 static void scatter(struct cpu *cpu, const struct image *image)
@@ -223,6 +229,7 @@ static void scatter(struct cpu *cpu, const struct image *image)
     cpu->cr2 = image->cr2;
     cpu->cr3 = image->cr3;
     cpu->cr4 = image->cr4;
+    cpu->debug_hits = image->debug_hits;
     cpu->gdt_base = image->gdt_base;
     cpu->idt_base = image->idt_base;
     cpu->gdt_limit = image->gdt_limit;
@@ -240,6 +247,7 @@ static void scatter(struct cpu *cpu, const struct image *image)
     cpu->events = image->events;
     cpu->halted = image->halted;
     cpu->shadow = image->shadow;
+    cpu->begun = image->begun;
     cpu->intr = image->intr;
     cpu->nmi_line = image->nmi_line;
     cpu->nmi_blocked = image->nmi_blocked;
@@ -300,7 +308,11 @@ bool cpu_load(struct cpu *cpu, struct pc_reader in)
     cpu->code_add = image.code_add;
     cpu->large_low = image.large_low;
     cpu->large_high = image.large_high;
-    return load_entries(cpu, image.tlb_entries, in);
+    cpu->watching = 0;
+    if (!load_entries(cpu, image.tlb_entries, in))
+        return false;
+    debug_changed(cpu);
+    return true;
 }
 
 uint64_t cpu_hash(const struct cpu *cpu, uint64_t hash)

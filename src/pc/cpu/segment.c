@@ -145,7 +145,7 @@ void seg_set_cs_real(struct cpu *cpu, uint16_t selector)
     seg_load_real(cpu, SEG_CS, selector);
 }
 
-static bool load_data(struct cpu *cpu, uint16_t selector, struct segment *out)
+static bool load_data(struct cpu *cpu, uint16_t selector, enum vector vector, struct segment *out)
 {
     struct descriptor d;
     uint16_t error = selector & 0xfffc;
@@ -153,19 +153,29 @@ static bool load_data(struct cpu *cpu, uint16_t selector, struct segment *out)
         *out = (struct segment){.selector = selector};
         return true;
     }
-    if (!seg_read_descriptor(cpu, selector, VEC_GP, &d))
+    if (!seg_read_descriptor(cpu, selector, vector, &d))
         return false;
     bool code = d.high & DESC_CODE;
     bool readable = (d.high & DESC_S) && (!code || (d.high & DESC_RW));
     bool conforming = code && (d.high & DESC_EC);
     unsigned rpl = selector & 3, highest = rpl > cpu->cpl ? rpl : cpu->cpl;
     if (!readable || (!conforming && dpl_of(d.high) < highest))
-        return cpu_fault_code(cpu, VEC_GP, error);
+        return cpu_fault_code(cpu, vector, error);
     if (!(d.high & DESC_P))
         return cpu_fault_code(cpu, VEC_NP, error);
     if (!seg_set_accessed(cpu, &d))
         return false;
     seg_unpack(out, selector, &d);
+    return true;
+}
+
+bool seg_load_data(struct cpu *cpu, unsigned seg, uint16_t selector, enum vector vector)
+{
+    struct segment segment;
+    if (!load_data(cpu, selector, vector, &segment))
+        return false;
+    cpu->seg[seg] = segment;
+    cpu_mode_changed(cpu);
     return true;
 }
 
@@ -176,15 +186,13 @@ bool seg_load(struct cpu *cpu, unsigned seg, uint16_t selector)
         return true;
     }
     struct segment segment;
-    if (seg == SEG_SS) {
-        struct descriptor d;
-        if (!seg_check_stack(cpu, selector, cpu->cpl, VEC_GP, &segment, &d) ||
-            !seg_set_accessed(cpu, &d))
-            return false;
-        segment.attr |= DESC_ACCESSED;
-    } else if (!load_data(cpu, selector, &segment)) {
+    struct descriptor d;
+    if (seg != SEG_SS)
+        return seg_load_data(cpu, seg, selector, VEC_GP);
+    if (!seg_check_stack(cpu, selector, cpu->cpl, VEC_GP, &segment, &d) ||
+        !seg_set_accessed(cpu, &d))
         return false;
-    }
+    segment.attr |= DESC_ACCESSED;
     cpu->seg[seg] = segment;
     cpu_mode_changed(cpu);
     return true;

@@ -201,9 +201,26 @@ enum op_status {
 struct fault {
     bool pending;
     bool has_error;
+    bool keeps_rf; /* a trap, or an instruction breakpoint: RF is not set in what is pushed */
     uint8_t vector;
     uint16_t error;
     uint32_t cr2; /* for #PF: goes to CR2 when delivered */
+};
+
+/* After an instruction that keeps interrupts away from the next one (SDM 3A 6.8.1, 6.8.3): STI keeps
+ * INTR away, a load of SS all interrupts, breakpoints and traps. */
+enum shadow { SHADOW_NONE, SHADOW_STI, SHADOW_STACK };
+
+/* Debug registers (SDM 3B 17.2). */
+enum {
+    DR6_BD = 1 << 13,
+    DR6_BS = 1 << 14,
+    DR6_BT = 1 << 15,
+    DR6_HITS = 15 | DR6_BS | DR6_BT,
+    DR7_ARMED = 0xff,
+    DR7_LOCAL = 0x155, /* L0 to L3, LE */
+    DR7_ONES = 1 << 10,
+    DR7_GD = 1 << 13,
 };
 
 /* Reasons to stop at the next instruction boundary. */
@@ -234,7 +251,9 @@ struct cpu {
     /* Flags that are not lazy, and the rest of the registers. */
     uint32_t eflags;
     uint8_t cpl;
-    bool halted, shadow; /* shadow: no interrupt before the next instruction has run */
+    bool halted;
+    uint8_t shadow; /* enum shadow */
+    bool begun;     /* the instruction at EIP is a repeated one between two iterations */
     uint8_t events;
     bool intr, nmi_line, nmi_blocked;
     bool entered;  /* a handler was entered since the step began */
@@ -242,6 +261,10 @@ struct cpu {
     struct fault fault;
     uint32_t cr0, cr2, cr3, cr4;
     uint32_t dr[8];
+    uint16_t debug_hits; /* bits that go to DR6 with a #DB once this instruction has ended */
+    uint8_t watching;    /* the breakpoint registers armed for data */
+    uint8_t trace;       /* enum cpu_trace bits */
+    uint8_t reported;    /* undefined instructions told so far */
     uint32_t gdt_base, idt_base;
     uint16_t gdt_limit, idt_limit;
     uint64_t efer;

@@ -1,8 +1,8 @@
 #!/bin/sh
-# boot.sh HALTER-PC GUEST: stock kernels boot, do what they are told, and end as they should.
+# boot.sh HALTER GUEST: stock kernels boot, do what they are told, and end as they should.
 #
 # GUEST is the folder that tools/guest/make.sh fills; without it every test fails.
-pc=$1
+halter=$1
 guest=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,7 +25,7 @@ check() {
 boot() {
     kernel=$1
     shift
-    "$pc" "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --timeout 240 "$@" \
+    "$halter" boot "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --timeout 240 "$@" \
         </dev/null >"$work/out" 2>&1
     status=$?
     cat "$work/out"
@@ -101,7 +101,7 @@ takes_input() { # what is typed on standard input arrives, and its end does not 
             sleep 0.1
         done
         printf 'echo $((12 * 12))\npoweroff -f\n'
-    } | "$pc" "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 60 \
+    } | "$halter" boot "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 60 \
         >"$work/out" 2>&1
     status=$?
     cat "$work/out"

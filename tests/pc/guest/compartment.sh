@@ -1,7 +1,7 @@
 #!/bin/sh
-# compartment.sh HALTER-PC GUEST: the PC's process is confined, and whatever becomes of it, the
+# compartment.sh HALTER GUEST: the PC's process is confined, and whatever becomes of it, the
 # process around it tells how it ended, leaves nothing running and puts the terminal back.
-pc=$(realpath "$1")
+halter=$(realpath "$1")
 guest=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -19,17 +19,23 @@ check() {
     fi
 }
 
-# Starts a PC that idles at its shell; parent and child are the two processes.
+child_of() {
+    only=$(cat "/proc/$1/task/$1/children")
+    echo "${only% }"
+}
+
+# Starts a PC that idles at its shell; parent is the command, child the process of the PC, with the
+# launcher between the two.
 start() {
-    "$pc" "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 200 \
+    "$halter" boot "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 200 "$@" \
         <"$work/never" >"$work/out" 2>&1 &
     parent=$!
     for _ in $(seq 600); do
         grep -q 'built-in commands' "$work/out" && break
         sleep 0.1
     done
-    child=$(cat "/proc/$parent/task/$parent/children")
-    child=${child% }
+    launcher=$(child_of "$parent")
+    child=$(child_of "$launcher")
     grep -q 'built-in commands' "$work/out" && [ -n "$child" ]
 }
 
@@ -55,7 +61,7 @@ is_confined() {
         grep -q '^CapEff:[[:space:]]*0000000000000000' "/proc/$child/status" &&
         ! grep -q '^Uid:[[:space:]]*0' "/proc/$child/status"
     confined=$?
-    [ "$(ls "/proc/$child/fd" | tr '\n' ' ')" = '0 1 2 ' ] || confined=1
+    [ "$(ls "/proc/$child/fd" | tr '\n' ' ')" = '0 1 2 3 ' ] || confined=1
     kill "$parent"
     ended 5 && [ $confined = 0 ]
 }
@@ -67,14 +73,35 @@ a_killed_machine_is_told() {
 }
 
 a_hanging_machine_is_killed() {
-    start || return 1
-    kill -STOP "$child"
-    # Stopped in its nap it is not late; it must be caught at work.
-    kill -CONT "$child"
-    echo 'while :; do :; done' >&3
-    sleep 2
+    start --heartbeat 1 || return 1
     kill -STOP "$child"
     ended 6 && grep -q 'did not answer' "$work/out"
+}
+
+# It dies in the middle of its life, and goes on: the shell still knows its variable.
+a_killed_machine_goes_on() {
+    start --snapshot-every 0.5 || return 1
+    echo 'kept=before' >&3
+    sleep 1
+    for _ in 1 2 3 4 5 6; do
+        sleep 1
+        launcher=$(child_of "$parent")
+        kill -KILL "$(child_of "$launcher")"
+        for _ in $(seq 300); do
+            grep -q 'goes on from where it was' "$work/out" && break
+            sleep 0.1
+        done
+        child=$(child_of "$launcher")
+        echo 'echo it-is-$kept' >&3
+        for _ in $(seq 50); do
+            grep -q 'it-is-before' "$work/out" && break 2
+            sleep 0.1
+        done
+    done
+    grep -q 'it-is-before' "$work/out"
+    good=$?
+    kill "$parent"
+    ended 5 && [ $good = 0 ]
 }
 
 the_parents_death_is_the_childs() {
@@ -84,9 +111,10 @@ the_parents_death_is_the_childs() {
 }
 
 the_terminal_is_put_back() { # typed: Ctrl-A x, which leaves, on a terminal of its own
+    rm -f "$work/typed"
     cat >"$work/session" <<SESSION
 before=\$(stty -g)
-"$pc" "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 200
+"$halter" boot "$guest/vmlinux-686" --initrd "$guest/initramfs.cpio.gz" --timeout 200
 echo "status \$?"
 [ "\$before" = "\$(stty -g)" ] && echo "as before"
 SESSION
@@ -103,12 +131,34 @@ SESSION
     grep -q 'status 5' "$work/typed" && grep -q 'as before' "$work/typed"
 }
 
+its_state_is_shown() { # Ctrl-A c, then Ctrl-A x
+    rm -f "$work/typed"
+    {
+        for _ in $(seq 600); do
+            grep -q 'built-in commands' "$work/typed" 2>/dev/null && break
+            sleep 0.1
+        done
+        printf '\001c'
+        for _ in $(seq 300); do
+            grep -q 'eip' "$work/typed" && break
+            sleep 0.1
+        done
+        printf '\001x'
+        sleep 1
+    } | script -qfec "$halter boot $guest/vmlinux-686 --initrd $guest/initramfs.cpio.gz --timeout 200" \
+        "$work/typed" >/dev/null 2>&1
+    cat "$work/typed"
+    grep -q 'eip' "$work/typed" && grep -q 'com1' "$work/typed"
+}
+
 mkfifo "$work/never"
 exec 3<>"$work/never"
 if [ "$(id -u)" = 0 ]; then chmod 755 "$work"; fi
 check 'the process of a PC is confined' is_confined
 check 'a machine that is killed is told of' a_killed_machine_is_told
 check 'a machine that hangs is killed' a_hanging_machine_is_killed
+check 'a machine that is killed goes on from its snapshot' a_killed_machine_goes_on
 check 'no machine outlives the process around it' the_parents_death_is_the_childs
 check 'Ctrl-A x leaves, and the terminal is as before' the_terminal_is_put_back
+check 'Ctrl-A c shows the state of the machine' its_state_is_shown
 echo "1..$count"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# wasm.sh HALTER-PC GUEST NODE RUNNER PC.WASM: the machine as wasm is the same machine: it boots,
+# wasm.sh HALTER GUEST NODE RUNNER PC.WASM: the machine as wasm is the same machine: it boots,
 # ends each deterministic run in the same state, and takes and gives snapshots.
-pc=$1
+halter=$1
 guest=$2
 node=$3
 runner=$4
@@ -23,7 +23,7 @@ check() {
 }
 
 native() {
-    "$pc" "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --icount=5 --timeout 240 --hash "$@" \
+    "$halter" boot "$guest/$kernel" --initrd "$guest/initramfs.cpio.gz" --icount=5 --timeout 240 --hash "$@" \
         </dev/null >"$work/out" 2>&1
     status=$?
     cat "$work/out"

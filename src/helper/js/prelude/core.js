@@ -163,6 +163,13 @@
             settle(value);
     }
 
+    // What a first call would have to compile is compiled here, by a call before there is a plugin.
+    function warm(text) {
+        transform = (raw) => raw;
+        run(text, 0, "und", 0, 0, 0, undefined);
+        transform = undefined;
+    }
+
     // The call is over, however it ended: what it left behind can no longer speak for it.
     function over() {
         call++;
@@ -259,7 +266,7 @@
     }
 
     ({
-        __proto__: null, run, loaded, over, rejected, grant,
+        __proto__: null, run, warm, loaded, over, rejected, grant,
         answered: (id, kind, text, handles) => lazy("host").answered(id, kind, text, handles),
         due: () => kit.timers === undefined ? -1 : kit.timers.due(),
         fire: () => kit.timers.fire(),
