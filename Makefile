@@ -7,7 +7,7 @@ prefix ?= /usr/local
 # Node 20 or later first on the path, once `deps` has run.
 export PATH := $(CURDIR)/build-node/bin:$(PATH)
 
-.PHONY: all deps guest web npm demo check types soak bench bench-web install clean
+.PHONY: all deps guest web npm demo check types soak bench bench-pc bench-web install clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -42,14 +42,21 @@ types: | deps
 
 # 100 plugins, 10 000 kills and restarts; half an hour of everything at once; state through
 # a thousand ends of each process; ten million cases against the processor. A part of each is in `make check`.
-soak: all
+soak: all guest web
 	$(BUILD)/tests/host/host-soak 10000
 	$(BUILD)/tests/host/host-endurance 1800
 	$(BUILD)/tests/services/test_state_end 1000
 	$(BUILD)/tests/pc/oracle/test-pc-oracle-native $(BUILD)/tests/pc/oracle/oracle-native 10000000
+	tests/pc/guest/programs.sh $(BUILD)/halter build-guest node web/bin/halter.mjs $(BUILD)/web/package/pc.wasm all
 
 bench: all
 	bench/run.sh $(BUILD)
+
+# The PC against v86 and QEMU: half an hour on an idle machine.
+bench-pc: guest web
+	tools/install-deps.sh seabios qemu-system-x86
+	tools/npm.sh bench/web
+	node bench/pc/bench.mjs $(BUILD) build-guest
 
 # What a yield costs, in Node, Chromium and Firefox: a quarter of an hour on an idle machine.
 bench-web: guest web
