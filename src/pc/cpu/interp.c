@@ -11,11 +11,9 @@
 /* Labels as values and statement expressions are extensions that gcc and clang share. */
 #pragma GCC diagnostic ignored "-Wpedantic"
 
-op_function *const op_helpers[OP_COUNT - OP_FIRST_HELPER] = {
-#define HELPER(name) [OP_H_##name - OP_FIRST_HELPER] = h_##name,
-#include "pc/cpu/helpers.def"
-#undef HELPER
-};
+#if defined(__wasm__) || defined(PC_CPU_SWITCH)
+#    define BY_SWITCH
+#endif
 
 /* ---- registers ---------------------------------------------------------------------------- */
 
@@ -92,7 +90,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
 
 /* ---- control ------------------------------------------------------------------------------ */
 
-#if defined(__wasm__) || defined(PC_CPU_SWITCH)
+#ifdef BY_SWITCH
 #    define OP(name) case OP_##name:
 #    define NEXT     goto next
 #    define DISPATCH goto dispatch
@@ -107,7 +105,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
 #endif
 
 /* Goes to `target` by link `k` of the block, when there is one that still holds. */
-#define CHAIN(k, target)                                                                           \
+#define FOLLOW(k, target)                                                                          \
     {                                                                                              \
         struct block *next_ = b->link[k];                                                          \
         from = cpu->eip;                                                                           \
@@ -119,6 +117,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
         link = &b->link[k];                                                                        \
         goto find;                                                                                 \
     }
+#ifdef BY_SWITCH /* one such place, so that the loop stays small */
+#    define CHAIN(k, target)                                                                       \
+        {                                                                                          \
+            way = (k);                                                                             \
+            to = (target);                                                                         \
+            goto follow;                                                                           \
+        }
+#else
+#    define CHAIN FOLLOW
+#endif
 #define JUMP(target)                                                                               \
     {                                                                                              \
         cpu->eip = (target);                                                                       \
@@ -129,6 +137,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "registers are address
 #define JUMP_OUT(target)                                                                           \
     {                                                                                              \
         cpu->eip = (target);                                                                       \
+        goto out;                                                                                  \
+    }
+
+/* Ends with what an operation out of line says. */
+#define END_WITH(status)                                                                           \
+    {                                                                                              \
+        cpu->uop = u;                                                                              \
+        helper_ended(cpu, b, u, status);                                                           \
         goto out;                                                                                  \
     }
 
@@ -151,9 +167,71 @@ static void helper_ended(struct cpu *cpu, const struct block *b, const struct uo
         cpu->begun = true;
 }
 
+#ifdef BY_SWITCH
+/*
+ * What the loop has no room for. A WebAssembly engine allocates registers properly only in
+ * functions that are not huge, and an indirect call costs it twice a direct one: so the loop holds
+ * what most programs do most, and all else is one call and one switch away.
+ */
+#    define HOT(...)
+#    define RARE(...) __VA_ARGS__
+#    undef NEXT
+#    define NEXT return OP_DONE
+#    undef JUMP_OUT
+#    define JUMP_OUT(target)                                                                       \
+        {                                                                                          \
+            cpu->eip = (target);                                                                   \
+            return OP_JUMPED;                                                                      \
+        }
+#    undef END_WITH
+#    define END_WITH(status)                                                                       \
+        {                                                                                          \
+            return status;                                                                         \
+        }
+static __attribute__((noinline)) enum op_status interp_rare(struct cpu *cpu, const struct uop *u)
+{
+    struct tlb_entry *const tlb = cpu->tlb;
+    uint8_t *const ram = cpu->ram;
+
+    cpu->uop = u;
+    switch (u->op) {
+#    include "pc/cpu/ops.inc"
+#    define HELPER(name)                                                                           \
+    case OP_H_##name:                                                                              \
+        return h_##name(cpu, u);
+#    include "pc/cpu/helpers.def"
+#    undef HELPER
+    default:
+        __builtin_unreachable();
+    }
+fault:
+    return OP_FAULT;
+}
+#    undef HOT
+#    define HOT(...) __VA_ARGS__
+#    undef RARE
+#    define RARE(...)
+#    undef NEXT
+#    define NEXT goto next
+#    undef JUMP_OUT
+#    define JUMP_OUT(target)                                                                       \
+        {                                                                                          \
+            cpu->eip = (target);                                                                   \
+            goto out;                                                                              \
+        }
+#else
+#    define HOT(...)     __VA_ARGS__
+#    define RARE(...)    __VA_ARGS__
+static op_function *const helpers[OP_COUNT - OP_FIRST_HELPER] = {
+#    define HELPER(name) [OP_H_##name - OP_FIRST_HELPER] = h_##name,
+#    include "pc/cpu/helpers.def"
+#    undef HELPER
+};
+#endif
+
 void interp_run(struct cpu *cpu, struct block *b)
 {
-#if !defined(__wasm__) && !defined(PC_CPU_SWITCH)
+#ifndef BY_SWITCH
     static const void *const labels[OP_COUNT] = {
 #    define UOP(name) [OP_##name] = &&label_##name,
 #    include "pc/cpu/uops.def"
@@ -168,6 +246,10 @@ void interp_run(struct cpu *cpu, struct block *b)
     const struct uop *u;
     struct block **link;
     uint32_t from = 0;
+#ifdef BY_SWITCH
+    uint32_t to;
+    unsigned way;
+#endif
 
 enter:
     if (unlikely((cpu->left -= b->insns) < 0)) {
@@ -208,14 +290,20 @@ find : {
 
 helper : {
     cpu->uop = u;
-    enum op_status status = op_helpers[u->op - OP_FIRST_HELPER](cpu, u);
+#ifdef BY_SWITCH
+    enum op_status status = interp_rare(cpu, u);
+#else
+    enum op_status status = helpers[u->op - OP_FIRST_HELPER](cpu, u);
+#endif
     if (likely(status == OP_DONE))
         NEXT;
     helper_ended(cpu, b, u, status);
     goto out;
 }
 
-#if defined(__wasm__) || defined(PC_CPU_SWITCH)
+#ifdef BY_SWITCH
+follow:
+    FOLLOW(way, to);
 next:
     u++;
 dispatch:

@@ -23,7 +23,6 @@ enum uop_code {
 #undef HELPER
 
 typedef enum op_status op_function(struct cpu *cpu, const struct uop *u);
-extern op_function *const op_helpers[OP_COUNT - OP_FIRST_HELPER];
 
 /* The order of ModRM.reg in C0-D3; SAR twice because /6 is an old name of SHL. */
 enum shift_kind { SHIFT_rol, SHIFT_ror, SHIFT_rcl, SHIFT_rcr, SHIFT_shl, SHIFT_shr, SHIFT_sar = 7 };
