@@ -6,7 +6,7 @@
 #   2  clang:  the same, unprivileged
 #   3  clang with AddressSanitizer and UndefinedBehaviorSanitizer: all tests that can run so
 #   4  the declarations for TypeScript, held against its compiler
-#   5  the fuzzers: frames for a minute, the others for half of one
+#   5  the fuzzers: frames for a minute, the others for a third of one
 #
 # Every TAP case of every run is counted; the failing ones are listed with their output, and the
 # last line is "N passed, N failed". The exit status is 0 only when nothing failed. Takes the names
@@ -162,7 +162,7 @@ fuzz() {
         local name corpus
         name=$(basename "$target")
         corpus=$(find tests -type d -name "corpus-${name#fuzz-}" | head -n 1)
-        local seconds=30
+        local seconds=20
         [ "$name" = fuzz-frames ] && seconds=60
         say "$name: $seconds seconds"
         mkdir -p "$work/corpus-$name"

@@ -82,8 +82,8 @@ runs_again_what_was_recorded() { # in real time, with keys that came when they c
     "$halter" boot --replay "$work/tape" --hash </dev/null >"$work/out" 2>&1 || return 1
     [ -n "$first" ] && [ "$first" = "$(hash_of)" ] || return 1
     grep -v '^halter boot' "$work/out" | cmp - "$work/said" || return 1
-    head -c "$(($(stat -c %s "$work/tape") / 2))" "$work/tape" >"$work/half"
-    status_is 8 "$halter" boot --replay "$work/half" </dev/null
+    head -c -64 "$work/tape" >"$work/torn"
+    status_is 8 "$halter" boot --replay "$work/torn" </dev/null
 }
 
 reboots() {

@@ -61,7 +61,7 @@ is_confined() {
         grep -q '^CapEff:[[:space:]]*0000000000000000' "/proc/$child/status" &&
         ! grep -q '^Uid:[[:space:]]*0' "/proc/$child/status"
     confined=$?
-    [ "$(ls "/proc/$child/fd" | tr '\n' ' ')" = '0 1 2 3 ' ] || confined=1
+    [ "$(ls "/proc/$child/fd" | tr '\n' ' ')" = '0 1 2 3 4 ' ] || confined=1
     kill "$parent"
     ended 5 && [ $confined = 0 ]
 }
