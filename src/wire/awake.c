@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#define PAUSES 4 /* a look is a system call, some hundred of these: more would only add to the delay */
+#define PAUSES 4 /* a look is a system call, longer than these: more would only add delay */
 
 bool wire_awake_possible(void)
 {

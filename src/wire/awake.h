@@ -3,7 +3,8 @@
  * on it. Where both ends run on processors of their own it saves the wake-up, which costs more than
  * everything else about a short call; where they share one, or nobody is about to write, it only
  * burns time. There is no telling in advance, so a place that waits remembers how it went: each try
- * in vain doubles the number of waits that go to sleep at once, each that pays cuts it to a quarter.
+ * in vain doubles the number of waits that go to sleep at once, each that pays cuts it to a
+ * quarter.
  */
 #ifndef HALTER_WIRE_AWAKE_H
 #define HALTER_WIRE_AWAKE_H

@@ -55,11 +55,9 @@ static bool start_prelude(struct engine *engine)
         const char *key;
         JSObjectRef *to;
     } members[] = {
-        {"run", &engine->run},           {"loaded", &engine->loaded},
-        {"warm", &engine->warm},
-        {"grant", &engine->grant},       {"answered", &engine->answered},
-        {"over", &engine->over},         {"due", &engine->due},
-        {"fire", &engine->fire},         {"threw", &engine->threw},
+        {"run", &engine->run},           {"loaded", &engine->loaded},     {"warm", &engine->warm},
+        {"grant", &engine->grant},       {"answered", &engine->answered}, {"over", &engine->over},
+        {"due", &engine->due},           {"fire", &engine->fire},         {"threw", &engine->threw},
         {"rejected", &engine->rejected},
     };
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
