@@ -13,6 +13,9 @@ enum {
     ORACLE_CODE = 0x10000, /* the page that the instruction is in, readable and executable */
     ORACLE_DATA = 0x20000, /* the only page that can be written */
     ORACLE_PAGE = 4096,
+    ORACLE_OURS =
+        0x100000, /* the emulated side's tables and handlers, which ring 3 cannot touch... */
+    ORACLE_OURS_END = 0x107000, /* ...and which the native side has nothing in place of */
     ORACLE_START = ORACLE_CODE + 0x800,
     ORACLE_SMALL = ORACLE_DATA + 0x200, /* where FS is based, with a limit of its own */
     ORACLE_LIMIT = 0x5ff,
