@@ -51,6 +51,7 @@ const CHROMIUM_FLAGS = [
  * @param {{headless?: boolean, args?: string[]}} [how]
  */
 export async function launch({headless = true, args = []} = {}) {
+  if (!headless) return launchAsUsersHaveIt();
   const {env, remove} = makeHome();
   const executablePath = process.env[browserName.toUpperCase()] ?? EXECUTABLES[browserName];
   if (browserName === 'firefox') {
@@ -83,6 +84,23 @@ export async function launch({headless = true, args = []} = {}) {
   };
 }
 
+const TAMED = ['--disable-background-timer-throttling', '--disable-backgrounding-occluded-windows', '--disable-renderer-backgrounding'];
+
+/** A Chromium in a window, that throttles and hides its tabs: drivers switch that off by themselves. */
+async function launchAsUsersHaveIt() {
+  const {env, remove} = makeHome();
+  const {default: puppeteer} = await import('puppeteer-core');
+  const browser = await puppeteer.launch({executablePath: process.env.CHROMIUM ?? EXECUTABLES.chromium, headless: false, env,
+    args: CHROMIUM_FLAGS, ignoreDefaultArgs: TAMED, protocolTimeout: PATIENCE_MS, defaultViewport: null});
+  return {
+    browser, pid: browser.process()?.pid, open: () => browser.newPage(),
+    close: async () => {
+      await browser.close();
+      remove();
+    },
+  };
+}
+
 /** Until `check` in the page is true. */
 export async function until(page, check, argument) {
   const end = Date.now() + PATIENCE_MS;
@@ -97,6 +115,13 @@ export async function until(page, check, argument) {
 }
 
 export const loaded = (page) => until(page, () => 'loaded' in document.documentElement.dataset);
+
+/** Ctrl and a key. */
+export async function chord(page, key) {
+  await page.keyboard.down('Control');
+  await page.keyboard.press(key);
+  await page.keyboard.up('Control');
+}
 
 /** Until the console's text ends so. */
 export const consoleEnds = (page, text) => until(page, (end) => globalThis.terminal?.text.endsWith(end), text);

@@ -54,7 +54,7 @@ test(`${CYCLES} PCs, one after the other`, {timeout: 3600000}, async () => {
     const before = await settled();
     for (let done = WARM; done < CYCLES; done += WARM) {
       await cycle(Math.min(WARM, CYCLES - done));
-      console.log(`# ${Math.min(done + WARM, CYCLES)} cycles: ${residentMb(browser.pid).toFixed(0)} MB`);
+      console.log(`# ${Math.min(done + WARM, CYCLES)} cycles: ${(await settled()).toFixed(0)} MB`);
     }
     const grown = await settled() - before;
     console.log(`# ${before.toFixed(0)} MB after ${WARM}, ${grown.toFixed(0)} MB more after ${CYCLES}`);

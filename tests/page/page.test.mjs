@@ -8,7 +8,7 @@ import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {after, before, test} from 'node:test';
-import {browserName, consoleEnds, launch, loaded, prompt, run, serve, stateIs, tabTo, until, value} from './browser.mjs';
+import {browserName, chord, consoleEnds, launch, loaded, prompt, run, serve, stateIs, tabTo, until, value} from './browser.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -78,7 +78,7 @@ test('64 kB are pasted without loss', async () => {
   await page.keyboard.press('Enter');
   await consoleEnds(page, '\nnow');
   await page.evaluate((pasted) => globalThis.terminal.paste(pasted), text);
-  await page.keyboard.press('Control+d');
+  await chord(page, 'd');
   await prompt(page);
   const sum = createHash('sha256').update(text).digest('hex');
   assert.equal(await run(page, 'sha256sum < /tmp/pasted; wc -c < /tmp/pasted'), `${sum}  -\n65536\n`);
@@ -101,7 +101,7 @@ test('a guest that loops for ever leaves the page alive', async () => {
   await until(page, () => globalThis.ticks >= 50);
   assert.equal(await page.evaluate(() => globalThis.pc.generation), before);
   await page.evaluate(() => globalThis.terminal.focus());
-  await page.keyboard.press('Control+c');
+  await chord(page, 'c');
   await prompt(page);
   assert.equal(await run(page, 'echo alive'), 'alive\n');
 });
