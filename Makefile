@@ -34,7 +34,7 @@ serve: site guest
 # hidden one, and a deterministic boot in both browsers against the native one.
 check-page: all
 	tools/install-deps.sh firefox-esr xvfb
-	ninja -C $(BUILD) page-firefox page-same page-same-firefox page-cycles page-hidden
+	ninja -C $(BUILD) page-firefox page-same page-same-firefox page-cycles page-hidden page-tasks
 
 screenshots: all
 	tools/install-deps.sh pngquant
