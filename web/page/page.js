@@ -27,12 +27,20 @@ const WATCHED = 256; // characters of the console that the end of the boot is lo
 
 /** @type {Console | null} */ let terminal = null; // made when its place is first shown: it measures itself
 
-function openTerminal() {
-  terminal ??= new Console({
-    type: (text) => pc?.send(text).catch(() => {}), // it has ended: exit has said so
-    leave: () => byId('pause').focus(),
-  });
+/** Another turn of the event loop: what would be one long task is several. */
+const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+async function openTerminal() {
+  if (!terminal) {
+    await turn(); // the view is shown before
+    terminal = new Console({
+      type: (text) => pc?.send(text).catch(() => {}), // it has ended: exit has said so
+      leave: () => byId('pause').focus(),
+    });
+    await turn();
+  }
   terminal.fit();
+  await turn();
   terminal.clear();
   terminal.forReaders = /** @type {HTMLInputElement} */ (byId('reader')).checked;
   return terminal;
@@ -74,7 +82,7 @@ async function start(chosen) {
   enable(true);
   show('machine');
   showState('loading');
-  const screen = openTerminal();
+  const screen = await openTerminal();
   screen.focus();
   const watch = bootWatch(chosen);
   try {
