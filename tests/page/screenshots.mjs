@@ -8,7 +8,7 @@ import {test} from 'node:test';
 import {launch, loaded, prompt, serve, stateIs, until} from './browser.mjs';
 
 const OUT = process.env.OUT;
-const COMMANDS = ['uname -srm', 'grep "model name" /proc/cpuinfo', 'ls --color=always -F /', 'free -m | head -2'];
+const COMMANDS = ['uname -srm', 'grep "model name" /proc/cpuinfo', 'ls --color=always /', 'uptime'];
 
 const SHOTS = {
   'page-dark': {colorScheme: 'dark', viewport: {width: 1000, height: 620}, deviceScaleFactor: 1.5},
@@ -35,6 +35,7 @@ test('screenshots', {timeout: 900000}, async () => {
       await prompt(page);
       await page.keyboard.type('clear\n');
       await until(page, () => globalThis.terminal.text === '#');
+      await page.waitForTimeout(1000);
       for (const command of COMMANDS) {
         await page.keyboard.type(`${command}\n`);
         await page.waitForTimeout(1500);
