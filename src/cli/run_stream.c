@@ -274,7 +274,8 @@ static bool send_record(struct run *run, struct job *job, struct slot *slot)
     }
 }
 
-void run_submit(struct run *run)
+/* Sends what the window has room for. */
+static void fill_window(struct run *run)
 {
     while (run->ending == ENDING_NONE) {
         if (run->unsent < run->head)
@@ -293,5 +294,16 @@ void run_submit(struct run *run)
         if (!send_record(run, job, run_slot(run, run->unsent)))
             break;
     }
-    run_emit(run);
+}
+
+/* What leaves makes room for more: it is filled before anyone sleeps, because when all that was in
+ * flight has left nothing else would wake this. */
+void run_submit(struct run *run)
+{
+    uint64_t head;
+    do {
+        fill_window(run);
+        head = run->head;
+        run_emit(run);
+    } while (run->head != head && run->ending == ENDING_NONE);
 }
