@@ -13,6 +13,7 @@
 
 #include "cli/boot.h"
 #include "cli/say.h"
+#include "cli/start.h"
 
 #define OUTPUT_HIGH (256u << 10)
 
@@ -187,38 +188,13 @@ static void close_files(struct boot_config *config)
             close(fds[i]);
 }
 
-/* Signals become a descriptor; a reader that leaves becomes an error of write(). */
-static bool take_over_signals(struct boot *boot)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    boot->signals_fd = -1;
-    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
-        boot->signals_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (boot->signals_fd < 0)
-        say("signals cannot be taken over: %s", strerror(errno));
-    return boot->signals_fd >= 0;
-}
-
 static bool make_host(struct boot *boot)
 {
     struct halter_options options = HALTER_OPTIONS_INIT;
 
     options.spares = 0;
     options.on_event = on_event;
-    int status = halter_create(&options, &boot->host);
-    if (status == HALTER_ESYSTEM && errno == ENOENT)
-        say("halter-launcher was not found beside this program or where it is installed; "
-            "HALTER_LAUNCHER can name it");
-    else if (status != HALTER_OK)
-        say("the launcher cannot be started: %s",
-            status == HALTER_ESYSTEM ? strerror(errno) : halter_strerror(status));
-    return status == HALTER_OK;
+    return start_host(&options, &boot->host);
 }
 
 static bool make_pc(struct boot *boot)
@@ -420,7 +396,8 @@ int boot_run(struct boot *boot)
     boot->cache = (struct guest_cache){.folder = -1, .fd = -1};
     boot->signals_fd = -1;
     boot->status = BOOT_NOT_STARTED;
-    if (!open_files(config) || !take_over_signals(boot) || !output_open(&boot->output, NULL))
+    if (!open_files(config) || (boot->signals_fd = start_signals()) < 0 ||
+        !output_open(&boot->output, NULL))
         return status(boot);
     if (has_command(boot))
         prepare_command(boot);

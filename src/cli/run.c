@@ -9,11 +9,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/options.h"
 #include "cli/say.h"
+#include "cli/start.h"
 #include "cli/verbs.h"
 
 #define MAX_RECORD_BYTES (1u << 30)
@@ -212,23 +212,6 @@ static int read_options(const struct verb *verb, int argc, char **argv, struct r
     return EXIT_OK;
 }
 
-/* Signals become a descriptor; a reader that leaves becomes an error of write(). */
-static bool take_over_signals(struct run *run)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    run->signals_fd = -1;
-    if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
-        run->signals_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (run->signals_fd < 0)
-        say("signals cannot be taken over: %s", strerror(errno));
-    return run->signals_fd >= 0;
-}
-
 static int make_host(struct run *run)
 {
     struct halter_options options = HALTER_OPTIONS_INIT;
@@ -241,17 +224,7 @@ static int make_host(struct run *run)
     options.state_path = run->config.state_path;
     options.ca_file = run->config.ca_file;
     options.audit = run->config.audit;
-    int status = halter_create(&options, &run->host);
-    if (status == HALTER_OK)
-        return EXIT_OK;
-    if (status == HALTER_ESYSTEM && errno == ENOENT)
-        say("halter-launcher was not found beside this program or where it is installed; "
-            "HALTER_LAUNCHER can name it");
-    else if (status == HALTER_ESYSTEM)
-        say("the launcher cannot be started: %s", strerror(errno));
-    else
-        say("the launcher cannot be started: %s", halter_strerror(status));
-    return EXIT_HALTER;
+    return start_host(&options, &run->host) ? EXIT_OK : EXIT_HALTER;
 }
 
 /* Opens everything; on failure what was opened is closed by tear_down(). */
@@ -275,7 +248,7 @@ static int set_up(struct run *run)
     if (!run_files_differ(config))
         return EXIT_USAGE;
     /* In this order: to open a pipe is to wait for its reader, which a signal has to end. */
-    if (!run_open_files(run) || !take_over_signals(run))
+    if (!run_open_files(run) || (run->signals_fd = start_signals()) < 0)
         return EXIT_IO;
     run->slots = calloc(WINDOW_RECORDS, sizeof *run->slots);
     if (!run->slots)
