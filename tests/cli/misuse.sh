@@ -97,7 +97,8 @@ case_run_may_name_a_device_twice() {
 waits_until() { # SIGNAL STATUS ARGUMENT...
     local signal=$1 wanted=$2 pid
     shift 2
-    "$HALTER" "$@" > printed 2> err &
+    # Whoever runs the tests may have it ignored, as nohup does.
+    env --default-signal="$signal" "$HALTER" "$@" > printed 2> err &
     pid=$!
     wait_for sleeps $pid
     kill -"$signal" $pid
